@@ -1,0 +1,180 @@
+/*
+ * list.cuh - what every kernel does: run one list of works, each checked before it is believed.
+ *
+ * Works come from the planner of the same library, so an unsound one is our own mistake; it ends the launch
+ * as ncclInternalError instead of as a wild access.
+ */
+#ifndef RONDO_KERNELS_LIST_CUH
+#define RONDO_KERNELS_LIST_CUH
+
+#include "kernels/chain.cuh"
+#include "kernels/p2p.cuh"
+#include "kernels/ring.cuh"
+
+namespace RONDO_KERNELS
+{
+
+/* Bytes of an element as the user has it, and as its partial sums travel. 0: no such type. */
+RONDO_INLINE uint64_t element_bytes(unsigned dtype, bool wide)
+{
+    switch (dtype) {
+#define RONDO_DTYPE(id, suffix, bytes, kind, storage, wider, ...) \
+    case id:                                                      \
+        return wide ? sizeof(wider) : bytes;
+#include "device/dtypes.def"
+#undef RONDO_DTYPE
+    default:
+        return 0;
+    }
+}
+
+/* What a kind needs of its work: its row of works.def. */
+struct requirements {
+    bool known, receives, sends, reduces, in_bytes;
+};
+
+RONDO_INLINE requirements requirements_of(unsigned kind)
+{
+    switch (kind) {
+#define RONDO_WORK(id, receives, sends, reduces, in_bytes) \
+    case RONDO_WORK_##id:                                  \
+        return {true, receives, sends, reduces, in_bytes};
+#include "device/works.def"
+#undef RONDO_WORK
+    default:
+        return {false, false, false, false, false};
+    }
+}
+
+/* A chunk of 0 would never end, one larger than a slot would write beyond it. */
+RONDO_INLINE bool fits(const struct rondo_end *end, uint64_t chunk, uint64_t wire_bytes)
+{
+    return end && chunk > 0 && chunk <= end->slot_bytes / wire_bytes;
+}
+
+RONDO_INLINE bool is_sound(const job &j)
+{
+    const struct rondo_work &w = *j.work;
+    const requirements needs = requirements_of(w.kind);
+    bool wide = needs.reduces && (w.flags & RONDO_WORK_PRECISE);
+    uint64_t wire = needs.in_bytes ? 1 : element_bytes(w.dtype, wide);
+
+    if (!needs.known || wire == 0 || w.redop >= RONDO_REDOP_NUM)
+        return false;
+    if (needs.receives && needs.sends && j.args->ranks < 2)
+        return false;
+    return (!needs.receives || fits(w.from, w.chunk, wire)) && (!needs.sends || fits(w.to, w.chunk, wire));
+}
+
+/* Whether a copy changes what it copies. */
+RONDO_INLINE bool copy_computes(const struct rondo_work &w)
+{
+    return w.redop == RONDO_REDOP_PREMULSUM || (w.redop == RONDO_REDOP_SUMDIV && w.scalar > 1);
+}
+
+/* End the launch for a work that nobody should have planned. */
+RONDO_INLINE void refuse(const job &j)
+{
+    mismatch nothing = {j.work->fingerprint, j.work->kind, j.work->chunk, j.work->count};
+
+    if (lane_index() == 0)
+        report_fault(j, ncclInternalError, -1, nothing);
+}
+
+RONDO_OUTLINE bool move_work(const job &j)
+{
+    uint64_t bytes = element_bytes(j.work->dtype, false);
+    simple_ends ends(j);
+    bool done;
+
+    switch (j.work->kind) {
+    case RONDO_WORK_RING_ALL_GATHER:
+        done = ring_all_gather(j, ends, bytes);
+        break;
+    case RONDO_WORK_RING_BROADCAST:
+        done = ring_broadcast(j, ends, bytes);
+        break;
+    case RONDO_WORK_SEND:
+        done = p2p_send(j, ends);
+        break;
+    case RONDO_WORK_RECV:
+        done = p2p_recv(j, ends);
+        break;
+    case RONDO_WORK_COPY:
+        done = copy_alone(j, bytes);
+        break;
+    default: /* a kind that run_list should have given to reduce, or that nobody has written */
+        refuse(j);
+        done = false;
+        break;
+    }
+    ends.close();
+    return done;
+}
+
+/* Run one sound work that reduces, or a copy that computes, with the loops of its type, wire and operation.
+ */
+template <class Spans> RONDO_OUTLINE bool reduce_work(const job &j, Spans spans)
+{
+    const struct rondo_work &w = *j.work;
+    bool is_address = w.redop == RONDO_REDOP_PREMULSUM && (w.flags & RONDO_WORK_SCALAR_POINTER);
+    uint64_t scalar = is_address ? spans.scalar_from((const void *)(uintptr_t)w.scalar) : w.scalar;
+    simple_ends ends(j);
+    simple_folder<Spans> folder{ends, spans, scalar};
+    bool done;
+
+    switch (w.kind) {
+    case RONDO_WORK_COPY:
+        return reduce_alone(j, spans, scalar);
+    case RONDO_WORK_RING_ALL_REDUCE:
+        done = ring_all_reduce(j, folder);
+        break;
+    case RONDO_WORK_RING_REDUCE_SCATTER:
+        done = ring_reduce_scatter(j, folder);
+        break;
+    case RONDO_WORK_RING_REDUCE:
+        done = ring_reduce(j, folder);
+        break;
+    case RONDO_WORK_CHAIN_ALL_REDUCE:
+    case RONDO_WORK_CHAIN_REDUCE_SCATTER:
+    case RONDO_WORK_CHAIN_REDUCE:
+        done = chain_reduction(j, folder);
+        break;
+    default: /* a kind that works.def calls a reduction, and that nobody has written */
+        refuse(j);
+        done = false;
+        break;
+    }
+    ends.close();
+    return done;
+}
+
+/* Run the list (block, role). reduce runs one work that computes; false from it, as from all of them, ends
+ * the list. */
+template <class Reduce>
+RONDO_INLINE void run_list(const machine &where, const struct rondo_kernel_args *args, uint32_t block,
+                           uint32_t role, Reduce reduce)
+{
+    if (block >= args->blocks || role > 1)
+        return;
+    const struct rondo_block &works = args->block[block];
+
+    for (uint32_t i = 0; i < works.works[role]; i++) {
+        uint32_t index = works.first[role] + i;
+        job j = {where, args, args->work + index, index, block * 2 + role};
+        bool computes = requirements_of(j.work->kind).reduces ||
+                        (j.work->kind == RONDO_WORK_COPY && copy_computes(*j.work));
+
+        enter_work(where, j.work, index);
+        if (!is_sound(j)) {
+            refuse(j);
+            return;
+        }
+        if (!(computes ? reduce(j) : move_work(j)))
+            return;
+    }
+}
+
+} // namespace RONDO_KERNELS
+
+#endif

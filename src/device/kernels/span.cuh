@@ -1,0 +1,277 @@
+/*
+ * span.cuh - loops over n elements, which all lanes of a block run together.
+ *
+ *   enter    out = entered x                          a rank's own input, onto the wire
+ *   fold     out = in folded with entered x           what arrived and the own input, onto the wire
+ *   finish   out = left (in folded with entered x)    the same where the fold ends; second gets a copy,
+ *                                                     unless it is NULL
+ *   alone    out = left (entered x)                   one rank alone
+ *
+ * x has the user's type T, the wire W is T or its accumulator. No pointer needs any alignment. Nothing
+ * outside [0, n) is read or written. out may be x itself, and otherwise no output overlaps an input.
+ *
+ * One loop body serves single elements and packs: a pack is what one lane moves at once, WIDTH neighbours.
+ * Where the compiler's vectoriser does better than packs (CPUs, all types but f16) WIDTH is 1.
+ */
+#ifndef RONDO_KERNELS_SPAN_CUH
+#define RONDO_KERNELS_SPAN_CUH
+
+#include "kernels/numeric.cuh"
+
+namespace RONDO_KERNELS
+{
+
+template <class T, unsigned N> struct pack {
+    T at[N];
+};
+
+/* Whether T's own packs are converted by machine instructions. */
+template <class T> struct is_half {
+    static constexpr bool value = false;
+};
+template <> struct is_half<f16> {
+    static constexpr bool value = HALF_LANES != 0;
+};
+
+/* Neighbours in a pack, for a loop over user type T and a wire of W, the wider of the two. On a CPU a pack is
+ * what its own f16 conversion takes, or a word of narrow elements; with a wire that is wide, single elements
+ * vectorise better. */
+template <class T, class W> constexpr unsigned pack_width()
+{
+    static_assert(sizeof(W) >= sizeof(T), "a wire is never narrower than the user's type");
+    if (PACK_BYTES != 0)
+        return PACK_BYTES / sizeof(W);
+    if (is_half<T>::value)
+        return HALF_LANES;
+    return format_of<T>::is_narrow && sizeof(W) == sizeof(T) ? 4 / sizeof(T) : 1;
+}
+
+/* A GPU's packs are aligned and move whole. A CPU's move by element where that is a float, because a store of
+ * one width that a load of another width needs at once would have to wait for the cache. */
+template <unsigned N, class T> RONDO_INLINE pack<T, N> load(const void *from, uint64_t index)
+{
+    const unsigned char *at = (const unsigned char *)from + index * sizeof(T);
+
+    if constexpr (PACK_BYTES == 0 && sizeof(T) >= 4) {
+        pack<T, N> loaded;
+
+        for (unsigned k = 0; k < N; k++)
+            loaded.at[k] = load_bytes<T>(at + k * sizeof(T));
+        return loaded;
+    } else if constexpr (N > 1) {
+        return load_pack<pack<T, N>>(at);
+    } else {
+        return load_bytes<pack<T, N>>(at);
+    }
+}
+
+template <unsigned N, class T> RONDO_INLINE void store(void *to, uint64_t index, const pack<T, N> &value)
+{
+    unsigned char *at = (unsigned char *)to + index * sizeof(T);
+
+    if constexpr (PACK_BYTES == 0 && sizeof(T) >= 4) {
+        for (unsigned k = 0; k < N; k++)
+            store_bytes(at + k * sizeof(T), value.at[k]);
+    } else if constexpr (N > 1) {
+        store_pack(at, value);
+    } else {
+        store_bytes(at, value);
+    }
+}
+
+/* A pack of a narrow type is taken apart in 32-bit words, so that vector code stays in lanes of one width. */
+template <class A, class T, unsigned N> RONDO_INLINE pack<A, N> widen_pack(const pack<T, N> &from)
+{
+    pack<A, N> to;
+
+    if constexpr (sizeof(A) == sizeof(T)) {
+        __builtin_memcpy(&to, &from, sizeof(to));
+    } else if constexpr (is_half<T>::value && N == HALF_LANES) {
+        widen_halves(to.at, &from.at[0].bits);
+    } else if constexpr (sizeof(from) % 4 == 0) {
+        constexpr unsigned in_word = 4 / sizeof(T), bits = 8 * sizeof(T);
+        for (unsigned k = 0; k < N; k += in_word) {
+            uint32_t word;
+            __builtin_memcpy(&word, &from.at[k], sizeof(word));
+            for (unsigned m = 0; m < in_word; m++)
+                to.at[k + m] = format_of<T>::widen((int32_t)(word >> m * bits & ((1u << bits) - 1)));
+        }
+    } else {
+        for (unsigned k = 0; k < N; k++)
+            to.at[k] = format_of<T>::widen(from.at[k].bits);
+    }
+    return to;
+}
+
+template <class T, class A, unsigned N> RONDO_INLINE pack<T, N> narrow_pack(const pack<A, N> &from)
+{
+    pack<T, N> to;
+
+    if constexpr (sizeof(A) == sizeof(T)) {
+        __builtin_memcpy(&to, &from, sizeof(to));
+    } else if constexpr (is_half<T>::value && N == HALF_LANES) {
+        narrow_halves(&to.at[0].bits, from.at);
+    } else if constexpr (sizeof(to) % 4 == 0) {
+        constexpr unsigned in_word = 4 / sizeof(T), bits = 8 * sizeof(T);
+        for (unsigned k = 0; k < N; k += in_word) {
+            uint32_t word = 0;
+            for (unsigned m = 0; m < in_word; m++)
+                word |= (uint32_t)format_of<T>::narrow(from.at[k + m]) << m * bits;
+            __builtin_memcpy(&to.at[k], &word, sizeof(word));
+        }
+    } else {
+        for (unsigned k = 0; k < N; k++)
+            to.at[k].bits = (decltype(to.at[k].bits))format_of<T>::narrow(from.at[k]);
+    }
+    return to;
+}
+
+/* Whether packs of N elements of T may start at every Nth element from here: ports that load packs whole need
+ * it. */
+template <unsigned N, class T> RONDO_INLINE bool takes_packs(const void *p)
+{
+    return PACK_BYTES == 0 || (uintptr_t)p % (N * sizeof(T)) == 0;
+}
+
+/* Every element once: packs first, then the rest singly. */
+template <class Body> RONDO_INLINE void run_span(const Body body, uint64_t n)
+{
+    constexpr unsigned width = Body::width;
+    uint64_t packs = 0;
+
+    if constexpr (width > 1) {
+        packs = body.takes_packs() ? n / width : 0;
+        RONDO_INDEPENDENT
+        for (uint64_t i = lane_index(); i < packs; i += lane_count())
+            body.template step<width>(i * width);
+    }
+    RONDO_INDEPENDENT
+    for (uint64_t i = packs * width + lane_index(); i < n; i += lane_count())
+        body.template step<1>(i);
+}
+
+template <class W, class T, class Op> struct enter_body {
+    static constexpr unsigned width = pack_width<T, W>();
+    void *out;
+    const void *x;
+    Op op;
+
+    RONDO_MEMBER bool takes_packs() const
+    {
+        return RONDO_KERNELS::takes_packs<width, W>(out) && RONDO_KERNELS::takes_packs<width, T>(x);
+    }
+
+    template <unsigned N> RONDO_MEMBER void step(uint64_t i) const
+    {
+        pack<accumulator<T>, N> own = widen_pack<accumulator<T>>(load<N, T>(x, i));
+
+        for (unsigned k = 0; k < N; k++)
+            own.at[k] = op.enter(own.at[k]);
+        store(out, i, narrow_pack<W>(own));
+    }
+};
+
+template <class W, class I, class T, class Op, bool LEAVES> struct fold_body {
+    static constexpr unsigned width = pack_width<T, I>();
+    void *out, *second;
+    const void *in, *x;
+    Op op;
+
+    RONDO_MEMBER bool takes_packs() const
+    {
+        return RONDO_KERNELS::takes_packs<width, W>(out) && RONDO_KERNELS::takes_packs<width, W>(second) &&
+               RONDO_KERNELS::takes_packs<width, I>(in) && RONDO_KERNELS::takes_packs<width, T>(x);
+    }
+
+    template <unsigned N> RONDO_MEMBER void step(uint64_t i) const
+    {
+        pack<accumulator<T>, N> sum = widen_pack<accumulator<T>>(load<N, I>(in, i));
+        pack<accumulator<T>, N> own = widen_pack<accumulator<T>>(load<N, T>(x, i));
+
+        for (unsigned k = 0; k < N; k++) {
+            sum.at[k] = op.apply(sum.at[k], op.enter(own.at[k]));
+            if (LEAVES)
+                sum.at[k] = op.leave(sum.at[k]);
+        }
+        pack<W, N> result = narrow_pack<W>(sum);
+        store(out, i, result);
+        if (second)
+            store(second, i, result);
+    }
+};
+
+template <class T, class Op> struct alone_body {
+    static constexpr unsigned width = pack_width<T, T>();
+    void *out;
+    const void *x;
+    Op op;
+
+    RONDO_MEMBER bool takes_packs() const
+    {
+        return RONDO_KERNELS::takes_packs<width, T>(out) && RONDO_KERNELS::takes_packs<width, T>(x);
+    }
+
+    template <unsigned N> RONDO_MEMBER void step(uint64_t i) const
+    {
+        pack<accumulator<T>, N> own = widen_pack<accumulator<T>>(load<N, T>(x, i));
+
+        for (unsigned k = 0; k < N; k++)
+            own.at[k] = op.leave(op.enter(own.at[k]));
+        store(out, i, narrow_pack<T>(own));
+    }
+};
+
+/* The loops of one type, wire and operation. scalar is rondo_work's, as bits of an accumulator. */
+template <class W, class T, class Op> struct typed_spans {
+    static RONDO_SPAN void enter(void *out, const void *x, uint64_t n, uint64_t scalar)
+    {
+        if constexpr (!Op::scales &&
+                      sizeof(W) == sizeof(T)) /* nothing to compute, and a copy keeps every bit */
+            copy_bytes(out, nullptr, x, n * sizeof(T));
+        else
+            run_span(enter_body<W, T, Op>{out, x, Op(scalar)}, n);
+    }
+
+    static RONDO_SPAN void fold(void *out, const void *in, const void *x, uint64_t n, uint64_t scalar)
+    {
+        run_span(fold_body<W, W, T, Op, false>{out, nullptr, in, x, Op(scalar)}, n);
+    }
+
+    static RONDO_SPAN void finish(void *out, void *second, const void *in, const void *x, uint64_t n,
+                                  uint64_t scalar)
+    {
+        if (second) /* two loops, so that neither asks for every element */
+            run_span(fold_body<T, W, T, Op, true>{out, second, in, x, Op(scalar)}, n);
+        else
+            run_span(fold_body<T, W, T, Op, true>{out, nullptr, in, x, Op(scalar)}, n);
+    }
+
+    static RONDO_SPAN void alone(void *out, const void *x, uint64_t n, uint64_t scalar)
+    {
+        run_span(alone_body<T, Op>{out, x, Op(scalar)}, n);
+    }
+
+    /* One element of T, anywhere in memory, as a scalar. */
+    static RONDO_SPAN uint64_t scalar_from(const void *element)
+    {
+        accumulator<T> wide = widen_pack<accumulator<T>>(load<1, T>(element, 0)).at[0];
+        uint64_t bits = 0;
+
+        __builtin_memcpy(&bits, &wide, sizeof(wide));
+        return bits;
+    }
+
+    static RONDO_MEMBER uint64_t element_bytes()
+    {
+        return sizeof(T);
+    }
+
+    static RONDO_MEMBER uint64_t wire_bytes()
+    {
+        return sizeof(W);
+    }
+};
+
+} // namespace RONDO_KERNELS
+
+#endif

@@ -1,0 +1,35 @@
+/*
+ * spans_cpu.cc - all loops of one element type on the CPU device. A unit a type, so that they compile in
+ * parallel: CMake compiles this file once for each row of isas.def and of dtypes.def; RONDO_SUFFIX and
+ * RONDO_STORAGE are of the latter.
+ */
+#include "kernels/spans_cpu.h"
+
+#include "kernels/reduce.cuh"
+#include "kernels/span.cuh"
+
+namespace RONDO_KERNELS
+{
+
+template <class W, class T, class Op> constexpr struct rondo_spans row()
+{
+    using typed = typed_spans<W, T, Op>;
+
+    return {typed::enter, typed::fold, typed::finish, typed::alone, typed::scalar_from, sizeof(T), sizeof(W)};
+}
+
+} // namespace RONDO_KERNELS
+
+using namespace RONDO_KERNELS;
+
+extern "C" {
+extern rondo_spans_table RONDO_SPANS_NAME(RONDO_KERNELS, RONDO_SUFFIX);
+
+#define RONDO_REDOP(id, suffix, functor)                                       \
+    {row<RONDO_STORAGE, RONDO_STORAGE, functor<accumulator<RONDO_STORAGE>>>(), \
+     row<accumulator<RONDO_STORAGE>, RONDO_STORAGE, functor<accumulator<RONDO_STORAGE>>>()},
+rondo_spans_table RONDO_SPANS_NAME(RONDO_KERNELS, RONDO_SUFFIX) = {
+#include "device/redops.def"
+};
+#undef RONDO_REDOP
+}

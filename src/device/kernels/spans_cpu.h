@@ -1,0 +1,43 @@
+/*
+ * spans_cpu.h - the loops over elements as a table, so that on the CPU device the collectives are compiled
+ * once an instruction set and not once a type and operation too. A call through the table is made once a
+ * slot.
+ *
+ * Each row of dtypes.def is a unit of its own (spans_cpu.cc) that defines rondo_<isa>_spans_<suffix>; tests
+ * call the same.
+ */
+#ifndef RONDO_KERNELS_SPANS_CPU_H
+#define RONDO_KERNELS_SPANS_CPU_H
+
+#include "device/types.h"
+
+#include <stdint.h>
+
+/* One type, wire and operation; see span.cuh for what each does. */
+struct rondo_spans {
+    void (*enter)(void *out, const void *x, uint64_t n, uint64_t scalar);
+    void (*fold)(void *out, const void *in, const void *x, uint64_t n, uint64_t scalar);
+    void (*finish)(void *out, void *second, const void *in, const void *x, uint64_t n, uint64_t scalar);
+    void (*alone)(void *out, const void *x, uint64_t n, uint64_t scalar);
+    uint64_t (*scalar_from)(const void *element);
+    uint64_t element, wire; /* bytes */
+
+    /* As typed_spans has them. */
+    uint64_t element_bytes() const
+    {
+        return element;
+    }
+
+    uint64_t wire_bytes() const
+    {
+        return wire;
+    }
+};
+
+/* [redop][0]: the wire is the user's type; [redop][1]: its accumulator. */
+typedef const struct rondo_spans rondo_spans_table[RONDO_REDOP_NUM][2];
+
+#define RONDO_PASTE(a, b, c) a##b##c
+#define RONDO_SPANS_NAME(kernels, suffix) RONDO_PASTE(kernels, _spans_, suffix)
+
+#endif

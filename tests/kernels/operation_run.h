@@ -1,0 +1,70 @@
+// operation_run.h - one collective on a World: its buffers, its works on every rank and channel, and what must
+// come out.
+#ifndef RONDO_TESTS_OPERATION_RUN_H
+#define RONDO_TESTS_OPERATION_RUN_H
+
+#include "reference.h"
+#include "wired_world.h"
+
+#include <string>
+
+// How inputs are chosen. EXACT: small whole numbers, whose results are exact in every type and order.
+// SIXTEENTHS: multiples of 1/16 whose sums are exact in the accumulator but not in narrow types. ANY: finite
+// numbers of like size.
+enum class Inputs { EXACT, SIXTEENTHS, ANY };
+
+struct Operation {
+    rondo_work_kind kind;
+    ncclDataType_t dtype = ncclFloat32;
+    int redop = RONDO_REDOP_SUM;
+    uint64_t count = 1; // as the API counts: per block for all-gather and reduce-scatter
+    uint64_t chunk = 16;
+    int32_t root = 0;
+    bool in_place = false, precise = false;
+    unsigned offset = 0; // bytes by which buffers are out of alignment
+    unsigned channels = 1;
+    Inputs inputs = Inputs::EXACT;
+
+    bool IsReduction() const;
+    bool IsChain() const;
+    std::string Name() const;
+};
+
+class OperationRun
+{
+  public:
+    OperationRun(World &world, const Operation &operation, unsigned seed);
+
+    // Append the works of all ranks, one a channel and block, to the world.
+    void AddWorks(uint64_t fingerprint);
+
+    // Compare all of all ranks' buffers with the reference; reports the first difference of each.
+    void Verify() const;
+
+    // Result bytes of a rank.
+    std::vector<unsigned char> Result(unsigned rank) const;
+
+  private:
+    struct Buffers {
+        std::vector<unsigned char> send, recv; // with offset before and canaries around
+        unsigned char *send_at = nullptr, *recv_at = nullptr;
+        std::vector<uint64_t> input;
+    };
+
+    uint64_t SendCount() const;
+    uint64_t RecvCount() const;
+    uint64_t RandomInput(uint64_t &state) const;
+    void MakeBuffers(unsigned rank, uint64_t &state);
+    rondo_work MakeWork(unsigned rank, unsigned channel, uint64_t first, uint64_t count) const;
+    uint64_t Folded(uint64_t index) const;
+    bool Expected(unsigned rank, uint64_t index, uint64_t &raw_out) const;
+
+    World &world_;
+    Operation operation_;
+    const reference::Type &type_;
+    uint64_t scalar_;
+    std::vector<Buffers> buffers_;
+    std::vector<uint64_t> folded_; // of every element, for reductions
+};
+
+#endif

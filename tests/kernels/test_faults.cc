@@ -1,0 +1,236 @@
+// What cannot go well ends on every rank, says why, and writes nothing where it must not.
+#include "operation_run.h"
+#include "runnable_isas.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace
+{
+
+constexpr uint64_t kSlotBytes = 256;
+
+rondo_cpu_kernel Kernel()
+{
+    return Isas().back().kernel;
+}
+
+Operation SomeOperation(rondo_work_kind kind)
+{
+    Operation operation{kind};
+
+    operation.count = 500;
+    return operation;
+}
+
+// A rank's first and only fault.
+const rondo_fault *FaultOf(World &world, unsigned *rank_out)
+{
+    for (unsigned rank = 0; rank < world.Ranks(); rank++)
+        if (world.Fault(rank).code != 0) {
+            *rank_out = rank;
+            return &world.Fault(rank);
+        }
+    return nullptr;
+}
+
+TEST(Fault, OtherOperationIsNamed)
+{
+    for (rondo_work_kind kind :
+         {RONDO_WORK_RING_ALL_REDUCE, RONDO_WORK_RING_ALL_GATHER, RONDO_WORK_RING_REDUCE_SCATTER,
+          RONDO_WORK_RING_BROADCAST, RONDO_WORK_RING_REDUCE, RONDO_WORK_CHAIN_ALL_REDUCE})
+        for (unsigned odd = 0; odd < 4; odd++) {
+            World world(4, 1, kSlotBytes);
+            OperationRun run(world, SomeOperation(kind), 1);
+            run.AddWorks(111);
+            world.Amend(odd, [](rondo_work &work) { work.fingerprint = 222; });
+            EXPECT_FALSE(world.Run(Kernel()));
+            EXPECT_FALSE(world.Deadlocked());
+            unsigned rank = 0;
+            const rondo_fault *fault = FaultOf(world, &rank);
+            ASSERT_NE(fault, nullptr);
+            EXPECT_EQ(fault->code, static_cast<uint32_t>(ncclInvalidUsage));
+            EXPECT_EQ(fault->expected + fault->found, 333u);
+            EXPECT_EQ(fault->found == 222, static_cast<unsigned>(fault->peer) == odd);
+            EXPECT_EQ(fault->expected == 222, rank == odd);
+            std::set<uint64_t> raised; /* several ranks may find out at once; the first stop stays */
+            for (unsigned other = 0; other < 4; other++)
+                raised.insert(RONDO_STOP_VALUE(world.Fault(other).code, world.Fault(other).peer));
+            EXPECT_EQ(raised.count(world.Page(rank).stop.value), 1u);
+        }
+}
+
+TEST(Fault, OtherBytesOfTheSameOperation)
+{
+    World world(3, 1, kSlotBytes);
+    OperationRun run(world, SomeOperation(RONDO_WORK_RING_ALL_REDUCE), 1);
+    unsigned rank = 0;
+
+    run.AddWorks(111);
+    world.Amend(1, [](rondo_work &work) { work.chunk = 15; });
+    EXPECT_FALSE(world.Run(Kernel()));
+    const rondo_fault *fault = FaultOf(world, &rank);
+    ASSERT_NE(fault, nullptr);
+    EXPECT_EQ(fault->code, static_cast<uint32_t>(ncclInternalError));
+    EXPECT_EQ(fault->expected, fault->found);
+    EXPECT_NE(fault->expected_bytes, fault->found_bytes);
+}
+
+TEST(Fault, LongerMessageNeverWritesBeyondTheReceiver)
+{
+    World world(2, 1, kSlotBytes);
+    std::vector<unsigned char> sent(1000, 1), received(100, 0);
+    rondo_work send{}, recv{};
+
+    send.kind = RONDO_WORK_SEND;
+    send.send = sent.data();
+    send.count = sent.size();
+    send.chunk = recv.chunk = kSlotBytes;
+    send.fingerprint = recv.fingerprint = 5; /* as if the hashes collided */
+    send.to = world.PairTo(0, 1);
+    recv.kind = RONDO_WORK_RECV;
+    recv.recv = received.data();
+    recv.count = received.size();
+    recv.from = world.PairFrom(1, 0);
+    world.Add(0, 0, 0, send);
+    world.Add(1, 0, 1, recv);
+    EXPECT_FALSE(world.Run(Kernel()));
+    EXPECT_EQ(world.Fault(1).expected_bytes, 100u);
+    EXPECT_EQ(world.Fault(1).found_bytes, 256u);
+    EXPECT_EQ(world.Fault(1).peer, 0);
+    EXPECT_EQ(received, std::vector<unsigned char>(100, 0));
+}
+
+// Raised at every possible moment, a stop ends all kinds of works on all ranks.
+TEST(Stop, EndsEveryWorkAtAnyMoment)
+{
+    for (int kind = RONDO_WORK_RING_ALL_REDUCE; kind <= RONDO_WORK_CHAIN_REDUCE; kind++)
+        for (unsigned at = 0; at < 200; at++) {
+            World world(3, 1, kSlotBytes);
+            OperationRun run(world, SomeOperation(static_cast<rondo_work_kind>(kind)), at);
+            bool raised = false;
+
+            run.AddWorks(1);
+            world.between_turns = [&](World &self, unsigned turn) {
+                if (turn != at)
+                    return;
+                self.RaiseStop(at % 3, RONDO_STOP_VALUE(RONDO_STOP_ABORT, 2));
+                raised = true;
+            };
+            bool ended_well = world.Run(Kernel());
+            ASSERT_FALSE(world.Deadlocked());
+            unsigned rank;
+            ASSERT_EQ(FaultOf(world, &rank), nullptr) << "a stop is not a fault";
+            if (!raised) {
+                ASSERT_TRUE(ended_well);
+                run.Verify();
+                break;
+            }
+        }
+}
+
+TEST(Stop, RaisedBeforehandMovesNothing)
+{
+    World world(2, 1, kSlotBytes);
+    OperationRun run(world, SomeOperation(RONDO_WORK_RING_ALL_REDUCE), 1);
+    std::vector<unsigned char> before = run.Result(0);
+
+    world.RaiseStop(0, RONDO_STOP_ABORT);
+    world.RaiseStop(1, RONDO_STOP_ABORT);
+    run.AddWorks(1);
+    EXPECT_FALSE(world.Run(Kernel()));
+    EXPECT_EQ(run.Result(0), before);
+    EXPECT_EQ(world.RingFrom(1, 0)->posted->value, 0u);
+}
+
+TEST(Stop, EndsALongCopy)
+{
+    World world(1, 1, kSlotBytes);
+    std::vector<unsigned char> from(4 << 20, 1), to(4 << 20, 0);
+    rondo_work work{};
+
+    work.kind = RONDO_WORK_COPY;
+    work.send = from.data();
+    work.recv = to.data();
+    work.count = from.size();
+    world.Add(0, 0, 0, work);
+    world.between_turns = [](World &self, unsigned) { self.RaiseStop(0, RONDO_STOP_ABORT); };
+    EXPECT_FALSE(world.Run(Kernel()));
+    EXPECT_EQ(to.back(), 0);
+}
+
+TEST(Unsound, WorksAreRefused)
+{
+    const std::vector<std::function<void(rondo_work &)>> spoil = {
+        [](rondo_work &work) { work.kind = 200; },
+        [](rondo_work &work) { work.kind = RONDO_WORK_NUM; },
+        [](rondo_work &work) { work.dtype = RONDO_DTYPE_NUM; },
+        [](rondo_work &work) { work.redop = RONDO_REDOP_NUM; },
+        [](rondo_work &work) { work.chunk = 0; },
+        [](rondo_work &work) { work.chunk = kSlotBytes / 4 + 1; },
+        [](rondo_work &work) { work.from = nullptr; },
+        [](rondo_work &work) { work.to = nullptr; },
+    };
+
+    for (size_t i = 0; i < spoil.size(); i++) {
+        World world(2, 1, kSlotBytes);
+        OperationRun run(world, SomeOperation(RONDO_WORK_RING_ALL_REDUCE), 1);
+        run.AddWorks(1);
+        world.Amend(1, spoil[i]);
+        EXPECT_FALSE(world.Run(Kernel()));
+        EXPECT_FALSE(world.Deadlocked());
+        EXPECT_EQ(world.Fault(1).code, static_cast<uint32_t>(ncclInternalError)) << "spoiled work " << i;
+        EXPECT_EQ(world.Fault(1).peer, -1);
+        EXPECT_EQ(world.Page(1).stop.value, RONDO_STOP_VALUE(ncclInternalError, -1));
+    }
+}
+
+// In precise mode a narrow type needs a slot for accumulators.
+TEST(Unsound, PreciseChunkThatFitsOnlyNarrow)
+{
+    World world(2, 1, kSlotBytes);
+    Operation operation = SomeOperation(RONDO_WORK_RING_ALL_REDUCE);
+
+    operation.dtype = ncclFloat8e4m3;
+    operation.chunk = kSlotBytes;
+    OperationRun narrow(world, operation, 1);
+    narrow.AddWorks(1);
+    EXPECT_TRUE(world.Run(Kernel()));
+    operation.precise = true;
+    OperationRun wide(world, operation, 1);
+    wide.AddWorks(1);
+    EXPECT_FALSE(world.Run(Kernel()));
+}
+
+TEST(Doorbell, SleepersAreRungAndNobodyElse)
+{
+    World world(2, 1, kSlotBytes);
+    OperationRun run(world, SomeOperation(RONDO_WORK_RING_BROADCAST), 1);
+    auto *board = reinterpret_cast<rondo_switchboard *>(&run); /* never looked into */
+
+    World::Rings().clear();
+    run.AddWorks(1);
+    world.RingTo(0, 0)->peer = board;
+    world.RingTo(0, 0)->posted->waiter = 3;
+    EXPECT_TRUE(world.Run(Kernel()));
+    EXPECT_EQ(World::Rings().size(), world.RingTo(0, 0)->step) << "once a post; nobody sleeps for credit";
+    for (const auto &ring : World::Rings())
+        EXPECT_EQ(ring, (std::pair<rondo_switchboard *, uint32_t>(board, 3)));
+}
+
+TEST(Doorbell, AFaultWakesItsOwnProcess)
+{
+    World world(2, 1, kSlotBytes);
+    OperationRun run(world, SomeOperation(RONDO_WORK_RING_BROADCAST), 1);
+
+    World::Rings().clear();
+    run.AddWorks(1);
+    world.Amend(1, [](rondo_work &work) { work.kind = 200; });
+    world.Page(1).stop.waiter = 9;
+    EXPECT_FALSE(world.Run(Kernel()));
+    ASSERT_EQ(World::Rings().size(), 1u);
+    EXPECT_EQ(World::Rings()[0].second, 9u);
+}
+
+} // namespace

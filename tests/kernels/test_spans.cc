@@ -1,0 +1,358 @@
+// The loops over elements alone: every type, operation, wire, count 0..257 and offset 0..15, in every
+// instruction set this CPU has, between pages that fault, against the reference.
+#include "reference.h"
+#include "runnable_isas.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <sys/mman.h>
+#include <unistd.h>
+
+using namespace reference;
+
+namespace
+{
+
+constexpr unsigned kMostElements = 257;
+constexpr unsigned char kCanary = 0xA5;
+
+// One page between two that fault.
+class Guarded
+{
+  public:
+    Guarded() : page_(static_cast<size_t>(sysconf(_SC_PAGESIZE)))
+    {
+        void *base = mmap(nullptr, 3 * page_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        EXPECT_NE(base, MAP_FAILED);
+        start_ = static_cast<unsigned char *>(base) + page_;
+        EXPECT_EQ(mprotect(start_, page_, PROT_READ | PROT_WRITE), 0);
+    }
+
+    ~Guarded()
+    {
+        munmap(start_ - page_, 3 * page_);
+    }
+
+    // bytes that end, or begin, `offset` bytes from a page that faults.
+    unsigned char *Place(size_t bytes, unsigned offset, bool at_end)
+    {
+        return at_end ? start_ + page_ - offset - bytes : start_ + offset;
+    }
+
+    // Canaries around (and over) what will be written there, as far as the page goes.
+    void Arm(unsigned char *at, size_t bytes)
+    {
+        unsigned char *low = std::max(start_, at - 64), *high = std::min(start_ + page_, at + bytes + 64);
+        std::memset(low, kCanary, static_cast<size_t>(high - low));
+    }
+
+    bool IsUntouchedAround(const unsigned char *at, size_t bytes) const
+    {
+        const unsigned char *low = std::max<const unsigned char *>(start_, at - 64);
+        const unsigned char *high = std::min<const unsigned char *>(start_ + page_, at + bytes + 64);
+        static const std::vector<unsigned char> canaries(64, kCanary);
+        return std::memcmp(low, canaries.data(), static_cast<size_t>(at - low)) == 0 &&
+               std::memcmp(at + bytes, canaries.data(), static_cast<size_t>(high - at) - bytes) == 0;
+    }
+
+  private:
+    size_t page_;
+    unsigned char *start_;
+};
+
+// Raw elements that visit all corners: any bits at all, and for wide floats mostly numbers of like size,
+// whose sums round.
+std::vector<uint64_t> RandomRaw(const Type &type, bool wide, unsigned seed)
+{
+    std::mt19937_64 random(seed * 64 + type.id * 2 + wide);
+    unsigned bytes = wide ? type.wide_bytes : type.bytes;
+    std::vector<uint64_t> raw(kMostElements);
+
+    for (uint64_t &element : raw) {
+        element = random();
+        if (type.is_float && bytes >= 4 && random() % 4 != 0) {
+            Value value;
+            value.number = std::ldexp(static_cast<double>(static_cast<int64_t>(random()) >> 10),
+                                      static_cast<int>(random() % 12) - 58);
+            element = StoreWide(type, value);
+        }
+        if (bytes < 8)
+            element &= (1ull << (8 * bytes)) - 1;
+    }
+    return raw;
+}
+
+std::vector<unsigned char> Packed(const std::vector<uint64_t> &raw, unsigned bytes)
+{
+    std::vector<unsigned char> packed(raw.size() * bytes);
+
+    for (size_t i = 0; i < raw.size(); i++)
+        PutRaw(&packed[i * bytes], bytes, raw[i]);
+    return packed;
+}
+
+uint64_t ScalarFor(const Type &type, int op)
+{
+    if (op == RONDO_REDOP_SUMDIV)
+        return 200; /* more than an int8_t holds */
+    return type.is_float ? Scalar(type, 1.0 / 3) : 0xfedcba9876543211ull;
+}
+
+enum Kind { ENTER, FOLD, FINISH, FINISH_TWICE, FINISH_IN_PLACE, ALONE, ALONE_IN_PLACE, KINDS };
+
+// One kind of loop of one type, operation and wire, with all its inputs and expected outputs.
+struct Case {
+    const Type &type;
+    int op;
+    bool wide;
+    Kind kind;
+    uint64_t scalar = 0;
+    std::vector<uint64_t> expected{};
+    std::vector<unsigned char> in_bytes{}, x_bytes{}, expected_bytes{};
+
+    void Prepare()
+    {
+        scalar = ScalarFor(type, op);
+        std::vector<uint64_t> in = RandomRaw(type, wide, 1), x = RandomRaw(type, false, 2);
+        expected.resize(kMostElements);
+        for (unsigned i = 0; i < kMostElements; i++) {
+            Value own = Enter(type, op, scalar, Load(type, x[i]));
+            Value arrived = wide ? LoadWide(type, in[i]) : Load(type, in[i]);
+            Value sum = HasIn() ? Apply(type, op, arrived, own) : own;
+            if (kind != ENTER && kind != FOLD)
+                sum = Leave(type, op, scalar, sum);
+            expected[i] = OutIsWide() ? StoreWide(type, sum) : Store(type, sum);
+            if (kind == ENTER && !wide && op != RONDO_REDOP_PREMULSUM)
+                expected[i] = x[i]; /* a copy keeps every bit */
+        }
+        in_bytes = Packed(in, InBytes());
+        x_bytes = Packed(x, type.bytes);
+        expected_bytes = Packed(expected, OutBytes());
+    }
+
+    bool HasIn() const
+    {
+        return kind != ENTER && kind != ALONE && kind != ALONE_IN_PLACE;
+    }
+
+    bool OutIsWide() const
+    {
+        return wide && (kind == ENTER || kind == FOLD);
+    }
+
+    bool InPlace() const
+    {
+        return kind == FINISH_IN_PLACE || kind == ALONE_IN_PLACE;
+    }
+
+    unsigned InBytes() const
+    {
+        return wide ? type.wide_bytes : type.bytes;
+    }
+
+    unsigned OutBytes() const
+    {
+        return OutIsWide() ? type.wide_bytes : type.bytes;
+    }
+};
+
+void Call(const Case &c, const rondo_spans &spans, void *out, void *second, const void *in, const void *x,
+          unsigned n)
+{
+    switch (c.kind) {
+    case ENTER:
+        return spans.enter(out, x, n, c.scalar);
+    case FOLD:
+        return spans.fold(out, in, x, n, c.scalar);
+    case ALONE:
+    case ALONE_IN_PLACE:
+        return spans.alone(out, x, n, c.scalar);
+    default:
+        return spans.finish(out, c.kind == FINISH_TWICE ? second : nullptr, in, x, n, c.scalar);
+    }
+}
+
+class SpanTest : public testing::Test
+{
+  protected:
+    Guarded out_, second_, in_, x_;
+
+    // A wrong element's index, -1 for a write outside, or n when all is well.
+    int Check(const Case &c, Guarded &page, const unsigned char *at, unsigned n)
+    {
+        unsigned bytes = c.OutBytes();
+        if (!page.IsUntouchedAround(at, static_cast<size_t>(n) * bytes))
+            return -1;
+        if (std::memcmp(at, c.expected_bytes.data(), static_cast<size_t>(n) * bytes) == 0)
+            return static_cast<int>(n);
+        for (unsigned i = 0; i < n; i++)
+            if (!Same(c.type, c.OutIsWide(), GetRaw(at + i * bytes, bytes), c.expected[i]))
+                return static_cast<int>(i);
+        return static_cast<int>(n);
+    }
+
+    bool RunOnce(const Isa &isa, const Case &c, unsigned n, unsigned offset)
+    {
+        const rondo_spans &spans = (*isa.spans[c.type.id])[c.op][c.wide];
+        unsigned mixed = n * 31 + offset * 7 + c.op; /* other offsets that vary with everything */
+        bool at_end = mixed % 3 != 0;
+        unsigned char *x = x_.Place(static_cast<size_t>(n) * c.type.bytes, offset, true);
+        unsigned char *in = in_.Place(static_cast<size_t>(n) * c.InBytes(), mixed % 16, at_end);
+        unsigned char *out =
+            out_.Place(static_cast<size_t>(n) * c.OutBytes(), (offset + mixed % 4) % 16, !at_end);
+        unsigned char *second = second_.Place(static_cast<size_t>(n) * c.OutBytes(), mixed / 16 % 16, at_end);
+        Guarded &target = c.InPlace() ? x_ : out_;
+
+        if (c.InPlace())
+            out = x;
+        target.Arm(out, static_cast<size_t>(n) * c.OutBytes());
+        second_.Arm(second, static_cast<size_t>(n) * c.OutBytes());
+        std::memcpy(x, c.x_bytes.data(), static_cast<size_t>(n) * c.type.bytes);
+        std::memcpy(in, c.in_bytes.data(), static_cast<size_t>(n) * c.InBytes());
+        Call(c, spans, out, second, in, x, n);
+        int wrong = Check(c, target, out, n);
+        if (wrong == static_cast<int>(n) && c.kind == FINISH_TWICE)
+            wrong = Check(c, second_, second, n);
+        EXPECT_EQ(wrong, static_cast<int>(n))
+            << isa.name << ' ' << c.type.name << ' ' << OpName(c.op) << (c.wide ? " wide" : " narrow")
+            << " kind " << c.kind << ", " << n << " elements, offset " << offset;
+        return wrong == static_cast<int>(n);
+    }
+
+    void RunAll(const Type &type)
+    {
+        for (int op = 0; op < RONDO_REDOP_NUM; op++)
+            for (int wide = 0; wide <= IsNarrow(type.id); wide++)
+                for (int kind = 0; kind < (wide ? ALONE : KINDS); kind++) {
+                    Case c{type, op, wide != 0, static_cast<Kind>(kind)};
+                    c.Prepare();
+                    for (const Isa &isa : Isas())
+                        for (unsigned n = 0; n <= kMostElements; n++)
+                            for (unsigned offset = 0; offset < 16; offset++)
+                                if (!RunOnce(isa, c, n, offset))
+                                    return;
+                }
+    }
+};
+
+#define RONDO_DTYPE(id, suffix, bytes, kind, storage, accumulator, ...) \
+    TEST_F(SpanTest, suffix)                                            \
+    {                                                                   \
+        RunAll(TypeOf(id));                                             \
+    }
+#include "device/dtypes.def"
+#undef RONDO_DTYPE
+
+// Every code of every narrow type, widened exactly.
+TEST_F(SpanTest, WideningIsExactForEveryCode)
+{
+    for (const Type &type : Types()) {
+        if (!IsNarrow(type.id))
+            continue;
+        uint32_t codes = 1u << (8 * type.bytes);
+        std::vector<unsigned char> narrow(codes * type.bytes), wide(codes * 4);
+        for (uint32_t code = 0; code < codes; code++)
+            PutRaw(&narrow[code * type.bytes], type.bytes, code);
+        for (const Isa &isa : Isas()) {
+            (*isa.spans[type.id])[RONDO_REDOP_SUM][1].enter(wide.data(), narrow.data(), codes, 0);
+            for (uint32_t code = 0; code < codes; code++) {
+                double got = LoadWide(type, GetRaw(&wide[code * 4], 4)).number,
+                       expected = Decode(type.id, code);
+                ASSERT_TRUE(std::isnan(expected)
+                                ? std::isnan(got)
+                                : got == expected && std::signbit(got) == std::signbit(expected))
+                    << isa.name << ' ' << type.name << " code " << code << ": " << got << ", not "
+                    << expected;
+            }
+        }
+    }
+}
+
+// Around every value and every midpoint between neighbours, beyond the largest, and a sweep of all float
+// exponents.
+std::vector<float> RoundingInputs(const Type &type)
+{
+    std::vector<float> inputs = {0.0f,    -0.0f,    INFINITY, -INFINITY, NAN,     -NAN,
+                                 3.4e38f, -3.4e38f, 1e-45f,   65519.99f, 65520.0f};
+    uint32_t magnitudes = 1u << (8 * type.bytes - 1);
+
+    for (uint32_t code = 0; code + 1 < magnitudes; code++) {
+        double low = Decode(type.id, code), high = Decode(type.id, code + 1);
+        if (std::isnan(low) || std::isinf(low) || std::isnan(high))
+            high = low;
+        if (std::isinf(high)) /* where the next step would be */
+            high = low + (low - Decode(type.id, code - 1));
+        for (double at : {low, (low + high) / 2}) {
+            float single = static_cast<float>(at);
+            for (float near :
+                 {single, std::nextafterf(single, INFINITY), std::nextafterf(single, -INFINITY)}) {
+                inputs.push_back(near);
+                inputs.push_back(-near);
+            }
+        }
+    }
+    for (uint64_t bits = 0; bits < 1ull << 32; bits += 65521) {
+        uint32_t word = static_cast<uint32_t>(bits);
+        float value;
+        std::memcpy(&value, &word, sizeof(value));
+        inputs.push_back(value);
+    }
+    return inputs;
+}
+
+TEST_F(SpanTest, NarrowingRoundsToNearestEven)
+{
+    for (const Type &type : Types()) {
+        if (!IsNarrow(type.id))
+            continue;
+        std::vector<float> inputs = RoundingInputs(type);
+        std::vector<unsigned char> zero(inputs.size() * type.bytes), out(inputs.size() * type.bytes);
+        uint32_t minus_zero =
+            1u << (8 * type.bytes - 1); /* the neutral element: 0 + -0 is 0, -0 + -0 is -0 */
+        for (size_t i = 0; i < inputs.size(); i++)
+            PutRaw(&zero[i * type.bytes], type.bytes, minus_zero);
+        for (const Isa &isa : Isas()) {
+            (*isa.spans[type.id])[RONDO_REDOP_SUM][1].finish(out.data(), nullptr, inputs.data(), zero.data(),
+                                                             inputs.size(), 0);
+            for (size_t i = 0; i < inputs.size(); i++) {
+                uint64_t got = GetRaw(&out[i * type.bytes], type.bytes),
+                         expected = Encode(type.id, inputs[i]);
+                ASSERT_TRUE(got == expected || (std::isnan(inputs[i]) &&
+                                                std::isnan(Decode(type.id, static_cast<uint32_t>(got)))))
+                    << isa.name << ' ' << type.name << ": " << inputs[i] << " gave " << got << ", not "
+                    << expected;
+            }
+        }
+    }
+}
+
+// What makes a deterministic result independent of the host: all instruction sets give the same bits, NaNs of
+// f16 too.
+TEST_F(SpanTest, InstructionSetsAgreeBitByBit)
+{
+    const Isa &base = Isas().front();
+    for (const Type &type : Types()) {
+        if (!IsNarrow(type.id))
+            continue;
+        uint32_t codes = 1u << (8 * type.bytes);
+        std::vector<unsigned char> narrow(codes * type.bytes), wide(codes * 4), other(codes * 4),
+            back(narrow), again(narrow);
+        for (uint32_t code = 0; code < codes; code++)
+            PutRaw(&narrow[code * type.bytes], type.bytes, code);
+        for (const Isa &isa : Isas()) {
+            const rondo_spans &ours = (*isa.spans[type.id])[RONDO_REDOP_MAX][1];
+            const rondo_spans &theirs = (*base.spans[type.id])[RONDO_REDOP_MAX][1];
+            ours.enter(wide.data(), narrow.data(), codes, 0);
+            theirs.enter(other.data(), narrow.data(), codes, 0);
+            EXPECT_EQ(wide, other) << isa.name << ' ' << type.name;
+            ours.finish(back.data(), nullptr, wide.data(), narrow.data(), codes, 0);
+            theirs.finish(again.data(), nullptr, wide.data(), narrow.data(), codes, 0);
+            EXPECT_EQ(back, again) << isa.name << ' ' << type.name;
+        }
+    }
+}
+
+} // namespace

@@ -1,0 +1,152 @@
+// wired_world.h - n ranks in one process, with connections made by hand, that run works without any engine.
+//
+// Lanes are fibers of the calling thread, resumed in turn; if a whole turn passes in which none could go on,
+// that is a deadlock, and it is seen at once. Or they are threads, so that ThreadSanitizer sees every access.
+#ifndef RONDO_TESTS_WIRED_WORLD_H
+#define RONDO_TESTS_WIRED_WORLD_H
+
+#include "base/fiber.h"
+#include "device/lane.h"
+#include "device/work.h"
+
+#include <cstdint>
+#include <cstdlib>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+struct FreeDeleter {
+    void operator()(void *memory) const
+    {
+        free(memory);
+    }
+};
+
+template <class T> using Aligned = std::unique_ptr<T, FreeDeleter>;
+
+// Zeroed, aligned to a line, and of exactly this size so that AddressSanitizer guards its end.
+template <class T> Aligned<T> MakeAligned(size_t bytes);
+
+class World
+{
+  public:
+    World(unsigned ranks, unsigned channels, uint64_t slot_bytes);
+    ~World();
+    World(const World &) = delete;
+    World &operator=(const World &) = delete;
+
+    unsigned Ranks() const
+    {
+        return static_cast<unsigned>(ranks_.size());
+    }
+
+    // Channel 0 is in rank order, as chains need it; the others are shuffled.
+    const int32_t *Order(unsigned channel) const
+    {
+        return &order_[channel * Ranks()];
+    }
+
+    // Make channel's ring the ranks' order too.
+    void OrderByRank(unsigned channel);
+
+    // Ends of ring channels, and of the connection from one rank to another; the same at every call.
+    rondo_end *RingTo(unsigned rank, unsigned channel);
+    rondo_end *RingFrom(unsigned rank, unsigned channel);
+    rondo_end *PairTo(unsigned rank, unsigned peer);
+    rondo_end *PairFrom(unsigned rank, unsigned peer);
+
+    // Append to a rank's list; works are run by the next Run and then forgotten.
+    void Add(unsigned rank, unsigned block, unsigned role, const rondo_work &work);
+
+    // Change the works that a rank has been given so far.
+    void Amend(unsigned rank, const std::function<void(rondo_work &)> &change);
+
+    // Run all lists to their ends. false: something was stopped, by a fault or a deadlock.
+    bool Run(rondo_cpu_kernel kernel);
+    bool RunThreads(rondo_cpu_kernel kernel);
+
+    rondo_rank_page &Page(unsigned rank)
+    {
+        return *ranks_[rank].page;
+    }
+
+    const rondo_fault &Fault(unsigned rank) const
+    {
+        return ranks_[rank].fault;
+    }
+
+    bool Deadlocked() const
+    {
+        return deadlocked_;
+    }
+
+    // Notes seen while lanes waited.
+    unsigned NotesSeen() const
+    {
+        return notes_seen_;
+    }
+
+    // Doorbells that kernels of any world on fibers have rung.
+    static std::vector<std::pair<rondo_switchboard *, uint32_t>> &Rings();
+
+    // Called between turns; for tests that interfere.
+    std::function<void(World &, unsigned turn)> between_turns;
+
+    void RaiseStop(unsigned rank, uint64_t value);
+
+  private:
+    struct Connection {
+        Aligned<rondo_line> posted, consumed;
+        Aligned<rondo_slot_head> heads;
+        Aligned<unsigned char> slots;
+        rondo_end to{}, from{};
+    };
+
+    struct Rank {
+        Aligned<rondo_rank_page> page;
+        rondo_fault fault{};
+        std::vector<rondo_work> lists[8][2];
+        std::vector<rondo_work> works;
+        std::vector<rondo_block> blocks;
+        std::vector<int32_t> position;
+        rondo_kernel_args args{};
+    };
+
+    struct Lane {
+        rondo_lane lane; // first: ops get its address
+        World *world;
+        const rondo_kernel_args *args;
+        rondo_cpu_kernel kernel;
+        rondo_fiber *fiber;
+        rondo_line *line; // waited for, or NULL
+        uint64_t target;
+        bool done;
+    };
+
+    Connection &Connect(unsigned from, unsigned to, unsigned key);
+    void Prepare();
+    std::deque<Lane> Lanes(rondo_cpu_kernel kernel, const rondo_lane_ops *ops);
+    bool ResumeAll(std::deque<Lane> &lanes);
+    void SpreadStops();
+    bool Ended();
+
+    static bool FiberWait(rondo_lane *lane, rondo_line *line, uint64_t target);
+    static void FiberYield(rondo_lane *lane);
+    static bool ThreadWait(rondo_lane *lane, rondo_line *line, uint64_t target);
+    static void ThreadYield(rondo_lane *lane);
+    static void FiberRing(rondo_switchboard *board, uint32_t waiter);
+    static void ThreadRing(rondo_switchboard *board, uint32_t waiter);
+    static void RunLane(rondo_fiber *self, void *argument);
+
+    uint64_t slot_bytes_;
+    std::vector<Rank> ranks_;
+    std::vector<int32_t> order_;
+    std::map<std::pair<unsigned, std::pair<unsigned, unsigned>>, std::unique_ptr<Connection>> connections_;
+    bool deadlocked_ = false;
+    unsigned notes_seen_ = 0;
+};
+
+#endif
