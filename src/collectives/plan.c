@@ -1,0 +1,103 @@
+/*
+ * plan.c - the entry of the planner: each task to the file that knows its pattern, then the draft to a plan.
+ *
+ * Tasks are looked at in the user's order, so messages between two ranks keep it, whether they are the user's
+ * own or parts of an all-to-all.
+ */
+#include "chunking.h"
+#include "plan_parts.h"
+
+#include "base/error.h"
+
+ncclResult_t rondo_plan_copy(const struct rondo_task *task, const void *from, void *to, uint64_t bytes,
+                             struct rondo_draft *draft)
+{
+    struct rondo_work work = {
+        .kind = RONDO_WORK_COPY,
+        .operation = (uint8_t)task->operation,
+        .dtype = ncclUint8, /* bytes: nothing about them may change, not even the sign of a NaN */
+        .redop = RONDO_REDOP_SUM,
+        .send = from,
+        .recv = to,
+        .count = bytes,
+        .stride = bytes,
+        .chunk = RONDO_RING_SLOT_BYTES,
+        .number = task->number,
+        .fingerprint = rondo_fingerprint(task),
+        .root = -1,
+    };
+
+    if (bytes == 0 || from == to)
+        return ncclSuccess;
+    return rondo_draft_add_pair(draft, RONDO_ROLE_SENDS, 0,
+                                &work); /* round 0: no peer, so before all that wait */
+}
+
+ncclResult_t rondo_plan_alone(const struct rondo_plan_context *context, const struct rondo_task *task,
+                              struct rondo_draft *draft)
+{
+    bool scales =
+        rondo_operation_facts(task->operation)->reduces &&
+        (task->redop == RONDO_REDOP_PREMULSUM || (task->redop == RONDO_REDOP_SUMDIV && task->scalar > 1));
+    struct rondo_work work = {
+        .kind = RONDO_WORK_COPY,
+        .operation = (uint8_t)task->operation,
+        .dtype = (uint8_t)task->dtype,
+        .redop = (uint8_t)task->redop,
+        .flags = task->flags,
+        .send = task->send,
+        .recv = task->recv,
+        .count = task->count,
+        .stride = task->count,
+        .chunk = RONDO_RING_SLOT_BYTES / 8, /* elements of any type */
+        .scalar = task->scalar,
+        .number = task->number,
+        .fingerprint = rondo_fingerprint(task),
+        .root = -1,
+    };
+
+    (void)context;
+    if (scales)
+        return rondo_draft_add_pair(draft, RONDO_ROLE_SENDS, 0, &work);
+    return rondo_plan_copy(task, task->send, task->recv, task->count * rondo_dtype_bytes(task->dtype), draft);
+}
+
+static ncclResult_t plan_task(const struct rondo_plan_context *context, const struct rondo_task *task,
+                              struct rondo_draft *draft)
+{
+    bool is_message = rondo_operation_is_message(task->operation);
+
+    if (is_message && task->root == context->rank)
+        return ncclSuccess; /* rondo_plan_self looks at all of them together */
+    if (!is_message && task->count == 0)
+        return ncclSuccess;
+    if (context->layout->ranks == 1 && !is_message)
+        return rondo_plan_alone(context, task, draft);
+    switch (rondo_operation_facts(task->operation)->travel) {
+    case RONDO_TRAVEL_RING:
+        return rondo_plan_ring(context, task, draft);
+    case RONDO_TRAVEL_PAIRS:
+        return rondo_plan_pair(context, task, draft);
+    case RONDO_TRAVEL_NONE:
+    default:
+        return rondo_fail(ncclInternalError, "plan operation %d on rank %d: there is no such operation",
+                          (int)task->operation, context->rank);
+    }
+}
+
+ncclResult_t rondo_plan_build(const struct rondo_plan_context *context, const struct rondo_task *tasks,
+                              size_t count, struct rondo_plan **plan_out)
+{
+    struct rondo_draft draft = {0};
+    struct rondo_plan *plan = NULL;
+    ncclResult_t rc = rondo_plan_self(context, tasks, count, &draft);
+
+    for (size_t i = 0; i < count && rc == ncclSuccess; i++)
+        rc = plan_task(context, &tasks[i], &draft);
+    if (rc == ncclSuccess && draft.count > 0)
+        rc = rondo_draft_finish(&draft, context, &plan);
+    if (rc == ncclSuccess)
+        *plan_out = plan;
+    rondo_draft_fini(&draft);
+    return rc;
+}

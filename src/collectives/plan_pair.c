@@ -1,0 +1,187 @@
+/*
+ * plan_pair.c - sends and receives, and the collectives made of them, ordered so that no launch can block
+ * itself.
+ *
+ * In round d, 0 < d < n, a rank sends to rank + d and receives from rank - d: a message has the same round on
+ * both sides. A block's sends are one list and its receives another, each in order of rounds, and all
+ * messages of a round and direction are in one list, in the user's order. Each list runs in order; the lists
+ * run side by side.
+ *
+ * Why it cannot get stuck, if every send has its receive in launches that run: take the lowest round d in
+ * which any rank has messages left, and in it any such pair, a -> b. Everything of lower rounds is done
+ * everywhere. So at a the first unfinished message to b is at the head of its list, and at b the first
+ * unfinished one from a is too, whatever blocks the two ranks dealt the round to. Slots arrive in order, so
+ * either the receiver finds its next slot posted, or all that was posted is consumed, the sender has credit
+ * for a slot of the same message or of a later one, and sends it. Somebody always moves. The argument needs
+ * neither the same number of blocks on both sides nor the same rounds in use.
+ */
+#include "chunking.h"
+#include "plan_parts.h"
+
+#include "base/error.h"
+
+/* One message with another rank. data is written by receives only. */
+static ncclResult_t add_message(const struct rondo_plan_context *context, const struct rondo_task *task,
+                                enum rondo_role role, int32_t peer, void *data, uint64_t bytes,
+                                struct rondo_draft *draft)
+{
+    bool is_send = role == RONDO_ROLE_SENDS;
+    uint32_t ranks = context->layout->ranks;
+    int32_t ahead = is_send ? peer - context->rank : context->rank - peer;
+    struct rondo_connection pair = {.kind = RONDO_CONNECTION_PAIR, .protocol = RONDO_PROTOCOL_SIMPLE};
+    struct rondo_end *end = context->end(context->owner, is_send ? RONDO_SEND : RONDO_RECV, peer, &pair);
+    struct rondo_work work = {
+        .kind = is_send ? RONDO_WORK_SEND : RONDO_WORK_RECV,
+        .operation = (uint8_t)task->operation,
+        .dtype = ncclUint8,
+        .redop = RONDO_REDOP_SUM,
+        .send = is_send ? data : NULL,
+        .recv = is_send ? NULL : data,
+        .count = bytes,
+        .stride = bytes,
+        .chunk = rondo_chunking_message(bytes, context->layout->pair_slot_bytes),
+        .number = task->number,
+        .fingerprint = rondo_fingerprint(task),
+        .root = peer,
+        .from = is_send ? NULL : end,
+        .to = is_send ? end : NULL,
+    };
+
+    if (!end)
+        return ncclSystemError; /* its text is recorded */
+    return rondo_draft_add_pair(draft, role, (uint32_t)(ahead + (int32_t)ranks) % ranks, &work);
+}
+
+static ncclResult_t add_send(const struct rondo_plan_context *context, const struct rondo_task *task,
+                             int32_t peer, uint64_t from, uint64_t bytes, struct rondo_draft *draft)
+{
+    return add_message(context, task, RONDO_ROLE_SENDS, peer, (char *)task->send + from, bytes, draft);
+}
+
+static ncclResult_t add_recv(const struct rondo_plan_context *context, const struct rondo_task *task,
+                             int32_t peer, uint64_t to, uint64_t bytes, struct rondo_draft *draft)
+{
+    return add_message(context, task, RONDO_ROLE_RECEIVES, peer, (char *)task->recv + to, bytes, draft);
+}
+
+static ncclResult_t plan_all_to_all(const struct rondo_plan_context *context, const struct rondo_task *task,
+                                    uint64_t bytes, struct rondo_draft *draft)
+{
+    int32_t rank = context->rank, ranks = (int32_t)context->layout->ranks;
+    uint64_t own = (uint64_t)rank * bytes;
+    ncclResult_t rc =
+        rondo_plan_copy(task, (const char *)task->send + own, (char *)task->recv + own, bytes, draft);
+
+    for (int32_t peer = 0; peer < ranks && rc == ncclSuccess; peer++) {
+        if (peer == rank)
+            continue;
+        rc = add_send(context, task, peer, (uint64_t)peer * bytes, bytes, draft);
+        if (rc == ncclSuccess)
+            rc = add_recv(context, task, peer, (uint64_t)peer * bytes, bytes, draft);
+    }
+    return rc;
+}
+
+static ncclResult_t plan_gather(const struct rondo_plan_context *context, const struct rondo_task *task,
+                                uint64_t bytes, struct rondo_draft *draft)
+{
+    int32_t rank = context->rank, ranks = (int32_t)context->layout->ranks;
+    ncclResult_t rc;
+
+    if (rank != task->root)
+        return add_send(context, task, task->root, 0, bytes, draft);
+    rc = rondo_plan_copy(task, task->send, (char *)task->recv + (uint64_t)rank * bytes, bytes, draft);
+    for (int32_t peer = 0; peer < ranks && rc == ncclSuccess; peer++) {
+        if (peer != rank)
+            rc = add_recv(context, task, peer, (uint64_t)peer * bytes, bytes, draft);
+    }
+    return rc;
+}
+
+static ncclResult_t plan_scatter(const struct rondo_plan_context *context, const struct rondo_task *task,
+                                 uint64_t bytes, struct rondo_draft *draft)
+{
+    int32_t rank = context->rank, ranks = (int32_t)context->layout->ranks;
+    ncclResult_t rc;
+
+    if (rank != task->root)
+        return add_recv(context, task, task->root, 0, bytes, draft);
+    rc = rondo_plan_copy(task, (const char *)task->send + (uint64_t)rank * bytes, task->recv, bytes, draft);
+    for (int32_t peer = 0; peer < ranks && rc == ncclSuccess; peer++) {
+        if (peer != rank)
+            rc = add_send(context, task, peer, (uint64_t)peer * bytes, bytes, draft);
+    }
+    return rc;
+}
+
+ncclResult_t rondo_plan_pair(const struct rondo_plan_context *context, const struct rondo_task *task,
+                             struct rondo_draft *draft)
+{
+    uint64_t bytes = task->count * rondo_dtype_bytes(task->dtype);
+
+    switch (task->operation) {
+    case RONDO_OP_SEND:
+        return add_send(context, task, task->root, 0, bytes, draft);
+    case RONDO_OP_RECV:
+        return add_recv(context, task, task->root, 0, bytes, draft);
+    case RONDO_OP_ALL_TO_ALL:
+        return plan_all_to_all(context, task, bytes, draft);
+    case RONDO_OP_GATHER:
+        return plan_gather(context, task, bytes, draft);
+    case RONDO_OP_SCATTER:
+        return plan_scatter(context, task, bytes, draft);
+    default:
+        return rondo_fail(ncclInternalError, "plan %s on rank %d: it is not made of messages",
+                          rondo_operation_name(task->operation), context->rank);
+    }
+}
+
+/* The next send or receive of the rank with itself from index on; count: none. */
+static size_t next_self(const struct rondo_task *tasks, size_t count, size_t index,
+                        enum rondo_operation operation, int32_t rank)
+{
+    while (index < count && !(tasks[index].operation == operation && tasks[index].root == rank))
+        index++;
+    return index;
+}
+
+static size_t count_self(const struct rondo_task *tasks, size_t count, enum rondo_operation operation,
+                         int32_t rank)
+{
+    size_t found = 0;
+
+    for (size_t i = 0; i < count; i++)
+        found += tasks[i].operation == operation && tasks[i].root == rank;
+    return found;
+}
+
+ncclResult_t rondo_plan_self(const struct rondo_plan_context *context, const struct rondo_task *tasks,
+                             size_t count, struct rondo_draft *draft)
+{
+    int32_t rank = context->rank;
+    size_t sends = count_self(tasks, count, RONDO_OP_SEND, rank),
+           receives = count_self(tasks, count, RONDO_OP_RECV, rank);
+    size_t send = 0, receive = 0;
+    ncclResult_t rc = ncclSuccess;
+
+    if (sends != receives)
+        return rondo_fail(
+            ncclInvalidUsage,
+            "rank %d sends to itself %zu time(s) but receives from itself %zu time(s) in one group; "
+            "both must be in the same group",
+            rank, sends, receives);
+    for (size_t i = 0; i < sends && rc == ncclSuccess; i++, send++, receive++) {
+        uint64_t sent, received;
+
+        send = next_self(tasks, count, send, RONDO_OP_SEND, rank);
+        receive = next_self(tasks, count, receive, RONDO_OP_RECV, rank);
+        sent = tasks[send].count * rondo_dtype_bytes(tasks[send].dtype);
+        received = tasks[receive].count * rondo_dtype_bytes(tasks[receive].dtype);
+        if (sent != received)
+            return rondo_fail(ncclInvalidUsage,
+                              "send %zu of rank %d to itself is of %llu bytes, the matching receive of %llu",
+                              i + 1, rank, (unsigned long long)sent, (unsigned long long)received);
+        rc = rondo_plan_copy(&tasks[send], tasks[send].send, tasks[receive].recv, sent, draft);
+    }
+    return rc;
+}

@@ -1,0 +1,30 @@
+/* plan_parts.h - what plan.c has the other files do for each task. */
+#ifndef RONDO_COLLECTIVES_PLAN_PARTS_H
+#define RONDO_COLLECTIVES_PLAN_PARTS_H
+
+#include "draft.h"
+
+#include "collectives/plan.h"
+
+/* The works of a collective that goes round the rings, or along a chain. Two ranks or more, count > 0. */
+ncclResult_t rondo_plan_ring(const struct rondo_plan_context *context, const struct rondo_task *task,
+                             struct rondo_draft *draft);
+
+/* The works of a send or receive with another rank, or of a collective made of such: all-to-all, gather,
+ * scatter. Two ranks or more. Sends and receives with oneself are rondo_plan_self's. */
+ncclResult_t rondo_plan_pair(const struct rondo_plan_context *context, const struct rondo_task *task,
+                             struct rondo_draft *draft);
+
+/* Match this rank's sends to itself with its receives from itself, in order, and copy. */
+ncclResult_t rondo_plan_self(const struct rondo_plan_context *context, const struct rondo_task *tasks,
+                             size_t count, struct rondo_draft *draft);
+
+/* A collective in a communicator of one rank; count > 0. */
+ncclResult_t rondo_plan_alone(const struct rondo_plan_context *context, const struct rondo_task *task,
+                              struct rondo_draft *draft);
+
+/* Copy bytes for a task, unless they are where they should be; no bytes, no work. */
+ncclResult_t rondo_plan_copy(const struct rondo_task *task, const void *from, void *to, uint64_t bytes,
+                             struct rondo_draft *draft);
+
+#endif

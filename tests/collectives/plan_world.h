@@ -1,0 +1,148 @@
+// A communicator without memory or device: what the planner of each rank needs, with ends that only have an
+// identity.
+#ifndef RONDO_TESTS_PLAN_WORLD_H
+#define RONDO_TESTS_PLAN_WORLD_H
+
+#include "base/error.h"
+#include "collectives/plan.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+struct PlanDeleter {
+    void operator()(rondo_plan *plan) const
+    {
+        rondo_plan_destroy(plan);
+    }
+};
+using Plan = std::unique_ptr<rondo_plan, PlanDeleter>;
+
+// (sender, receiver, channel): a connection, whichever end.
+using Wire = std::tuple<int, int, int>;
+
+class World
+{
+  public:
+    explicit World(int ranks, int channels = 1, uint64_t ring_slot = 4096, uint64_t pair_slot = 2048)
+        : order(ranks * channels), owners_(ranks)
+    {
+        layout = {(uint32_t)ranks, (uint32_t)channels, ring_slot, pair_slot};
+        for (int c = 0; c < channels; c++) {
+            for (int i = 0; i < ranks; i++)
+                order[c * ranks + i] = i;
+        }
+        for (int rank = 0; rank < ranks; rank++)
+            owners_[rank] = {this, rank};
+    }
+
+    int ranks() const
+    {
+        return (int)layout.ranks;
+    }
+
+    // Addresses that no two ranks share and that leave room for terabytes.
+    static uint64_t SendBase(int rank)
+    {
+        return (uint64_t)(rank + 1) << 44;
+    }
+    static uint64_t RecvBase(int rank)
+    {
+        return SendBase(rank) + ((uint64_t)1 << 43);
+    }
+
+    ncclResult_t Build(int rank, const std::vector<rondo_task> &tasks, Plan *plan_out)
+    {
+        std::vector<int32_t> position(layout.channels);
+        for (uint32_t c = 0; c < layout.channels; c++) {
+            for (int i = 0; i < ranks(); i++) {
+                if (order[c * ranks() + i] == rank)
+                    position[c] = i;
+            }
+        }
+        rondo_plan_context context = {};
+        context.rank = rank;
+        context.layout = &layout;
+        context.order = order.data();
+        context.position = position.data();
+        context.is_precise = is_precise;
+        context.is_deterministic = is_deterministic;
+        context.max_pair_blocks =
+            max_pair_blocks.empty() ? 4 : max_pair_blocks[rank % max_pair_blocks.size()];
+        context.end = &World::End;
+        context.owner = &owners_[rank];
+        rondo_plan *plan = nullptr;
+        ncclResult_t rc = rondo_plan_build(&context, tasks.data(), tasks.size(), &plan);
+        plan_out->reset(plan);
+        return rc;
+    }
+
+    Wire WireOf(const rondo_end *end) const
+    {
+        return names_.at(end);
+    }
+
+    rondo_layout layout;
+    std::vector<int32_t> order;
+    bool is_precise = false, is_deterministic = false;
+    std::vector<uint32_t> max_pair_blocks;
+    int fail_end_after = -1; // this many more ends, then NULL
+
+  private:
+    struct Owner {
+        World *world;
+        int rank;
+    };
+
+    static rondo_end *End(void *owner, rondo_direction direction, int peer,
+                          const rondo_connection *connection)
+    {
+        auto *self = (Owner *)owner;
+        World *world = self->world;
+        EXPECT_NE(peer, self->rank);
+        EXPECT_TRUE(peer >= 0 && peer < world->ranks());
+        bool is_pair = connection->kind == RONDO_CONNECTION_PAIR;
+        EXPECT_TRUE(is_pair || connection->kind == RONDO_CONNECTION_RING);
+        EXPECT_LT(connection->channel, is_pair ? 1u : world->layout.channels);
+        int channel = is_pair ? -1 : (int)connection->channel;
+        if (world->fail_end_after >= 0 && world->fail_end_after-- == 0) {
+            rondo_fail(ncclRemoteError, "no way to rank %d", peer);
+            return nullptr;
+        }
+        std::unique_ptr<rondo_end> &slot = world->ends_[{self->rank, (int)direction, peer, channel}];
+        if (!slot) {
+            slot = std::make_unique<rondo_end>();
+            slot->peer_rank = peer;
+            world->names_[slot.get()] =
+                direction == RONDO_SEND ? Wire{self->rank, peer, channel} : Wire{peer, self->rank, channel};
+        }
+        return slot.get();
+    }
+
+    std::vector<Owner> owners_;
+    std::map<std::tuple<int, int, int, int>, std::unique_ptr<rondo_end>> ends_;
+    std::map<const rondo_end *, Wire> names_;
+};
+
+inline rondo_task MakeTask(rondo_operation operation, int rank, uint64_t count,
+                           ncclDataType_t dtype = ncclFloat32, int root = 0, uint64_t number = 1)
+{
+    rondo_task task = {};
+    task.operation = operation;
+    task.dtype = dtype;
+    task.public_redop = ncclSum;
+    task.redop = RONDO_REDOP_SUM;
+    task.root = root;
+    task.send = (const void *)World::SendBase(rank);
+    task.recv = (void *)World::RecvBase(rank);
+    task.count = count;
+    task.number = number;
+    return task;
+}
+
+#endif

@@ -1,0 +1,149 @@
+// All lists of all ranks of a launch, run one slot at a time in random order over wires of RONDO_SLOTS slots.
+//
+// A list is a sequence of actions: what it must receive before it goes on and what it then sends. Nothing
+// moving while something is unfinished is a deadlock; a slot that is not the one its receiver expects is a
+// failure of the test.
+#ifndef RONDO_TESTS_COLLECTIVES_SIMULATION_H
+#define RONDO_TESTS_COLLECTIVES_SIMULATION_H
+
+#include "plan_world.h"
+
+#include <algorithm>
+#include <deque>
+#include <functional>
+#include <random>
+
+// A part that a rank handles; 0 bytes with has_... set is a slot that only synchronises.
+struct Action {
+    bool receives, sends;
+    uint64_t received_bytes, sent_bytes;
+};
+
+// The number of actions of a work, and each of them.
+struct Script {
+    uint64_t actions;
+    std::function<Action(uint64_t index)> at;
+};
+
+inline Script MessageScript(const rondo_work &work)
+{
+    bool is_send = work.kind == RONDO_WORK_SEND;
+    uint64_t chunk = work.chunk, count = work.count;
+    if (work.kind == RONDO_WORK_COPY)
+        return {0, {}};
+    return {std::max<uint64_t>((count + chunk - 1) / chunk, 1), [=](uint64_t i) {
+                uint64_t bytes = std::min(chunk, count - i * chunk);
+                return Action{!is_send, is_send, bytes, bytes};
+            }};
+}
+
+class Simulation
+{
+  public:
+    using Scripts = std::function<Script(int rank, const rondo_work &work)>;
+
+    Simulation(const World &world, const std::vector<Plan> &launch, Scripts scripts)
+        : world_(world), scripts_(std::move(scripts))
+    {
+        for (size_t rank = 0; rank < launch.size(); rank++) {
+            const Plan &plan = launch[rank];
+            for (uint32_t b = 0; plan && b < plan->args.blocks; b++) {
+                for (int role = 0; role < 2; role++) {
+                    if (plan->blocks[b].works[role] > 0)
+                        lists_.push_back({(int)rank,
+                                          plan->works + plan->blocks[b].first[role],
+                                          plan->blocks[b].works[role],
+                                          0,
+                                          {},
+                                          0,
+                                          false});
+                }
+            }
+        }
+    }
+
+    // Runs to the end in random order; false: stuck, or a slot was wrong.
+    bool Run(std::mt19937 &random)
+    {
+        std::vector<size_t> active(lists_.size());
+        for (size_t i = 0; i < active.size(); i++)
+            active[i] = i;
+        while (!active.empty() && is_right_) {
+            bool has_moved = false;
+            std::shuffle(active.begin(), active.end(), random);
+            for (size_t i : active) {
+                uint32_t turns = 1 + random() % 20;
+                while (turns-- > 0 && Step(lists_[i]))
+                    has_moved = true;
+            }
+            active.erase(std::remove_if(active.begin(), active.end(),
+                                        [&](size_t i) { return lists_[i].index == lists_[i].works; }),
+                         active.end());
+            if (!has_moved && !active.empty())
+                return false;
+        }
+        for (auto &[wire, slots] : wires_)
+            EXPECT_TRUE(slots.empty()) << "sent and never received";
+        return is_right_;
+    }
+
+  private:
+    struct Slot {
+        uint64_t fingerprint, bytes;
+    };
+
+    struct List {
+        int rank;
+        const rondo_work *first;
+        uint32_t works, index;
+        Script script;
+        uint64_t done;
+        bool is_open; // script and wires are those of the work at index
+        std::deque<Slot> *in = nullptr, *out = nullptr;
+    };
+
+    // One action, or the end of a work; false: the list is finished or waits.
+    bool Step(List &list)
+    {
+        if (list.index == list.works)
+            return false;
+        const rondo_work &work = list.first[list.index];
+        if (!list.is_open) {
+            list.script = scripts_(list.rank, work);
+            list.in = work.from ? &wires_[world_.WireOf(work.from)] : nullptr;
+            list.out = work.to ? &wires_[world_.WireOf(work.to)] : nullptr;
+            list.done = 0;
+            list.is_open = true;
+        }
+        if (list.done == list.script.actions) {
+            list.is_open = false;
+            list.index++;
+            return true;
+        }
+        Action action = list.script.at(list.done);
+        std::deque<Slot> *in = action.receives ? list.in : nullptr;
+        std::deque<Slot> *out = action.sends ? list.out : nullptr;
+        if ((in && in->empty()) || (out && out->size() == RONDO_SLOTS))
+            return false;
+        if (in) {
+            if (in->front().fingerprint != work.fingerprint || in->front().bytes != action.received_bytes) {
+                ADD_FAILURE() << "rank " << list.rank << " expected " << action.received_bytes
+                              << " bytes and found " << in->front().bytes;
+                is_right_ = false;
+            }
+            in->pop_front();
+        }
+        if (out)
+            out->push_back({work.fingerprint, action.sent_bytes});
+        list.done++;
+        return true;
+    }
+
+    const World &world_;
+    Scripts scripts_;
+    std::vector<List> lists_;
+    std::map<Wire, std::deque<Slot>> wires_;
+    bool is_right_ = true;
+};
+
+#endif
