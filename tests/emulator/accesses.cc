@@ -1,0 +1,235 @@
+// Accesses to memory: plain ones, which nothing may race with, and those of protocols.
+#include "machine.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace emulator
+{
+
+namespace
+{
+
+std::string Times(size_t bytes)
+{
+    return std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes");
+}
+
+} // namespace
+
+Scope Machine::Distance(const Lane &a, const Lane &b)
+{
+    return a.of == b.of ? Scope::BLOCK : a.of->device == b.of->device ? Scope::DEVICE : Scope::SYSTEM;
+}
+
+void Machine::FailRace(const Lane &lane, const void *p, size_t bytes, const Mark &other, const char *why)
+{
+    const Lane &who = LaneOf(other.epoch.lane);
+    const Site &site = memory_.SiteOf(other.site);
+
+    Fail(Fault::RACE, std::string(why) + ": " + lane.operation + " of " + Times(bytes) + " at " +
+                          memory_.Describe(p) + " by lane " + std::to_string(lane.lane) + " of block " +
+                          std::to_string(lane.of->block) + "/" + std::to_string(lane.of->role) + " of rank " +
+                          std::to_string(lane.rank) + " in " + lane.site.function + ":" +
+                          std::to_string(lane.site.line) + " against lane " + std::to_string(who.lane) +
+                          " of block " + std::to_string(who.of->block) + "/" + std::to_string(who.of->role) +
+                          " of rank " + std::to_string(who.rank) + " in " + site.function + ":" +
+                          std::to_string(site.line));
+}
+
+void *Machine::Touch(const void *p, size_t bytes, size_t alignment, bool writes, const char *operation,
+                     const Site &site)
+{
+    Lane &lane = Step(operation, site);
+    Mark other;
+
+    if (!memory_.Find(p, bytes))
+        Fail(Fault::BOUNDS, std::string(operation) + " of " + Times(bytes) + " at " + memory_.Describe(p));
+    if (reinterpret_cast<uintptr_t>(p) % alignment != 0)
+        Fail(Fault::MISUSE, std::string(operation) + " of " + Times(bytes) + " at " + memory_.Describe(p) +
+                                ", which is not aligned to " + std::to_string(alignment));
+    uint16_t mark = memory_.Intern(site);
+    if (memory_.HasWord(p, bytes) && words_.PlainConflicts(lane.clock, p, bytes, writes, &other))
+        FailRace(lane, p, bytes, other, "a race of a plain access with a protocol's");
+    if (writes ? memory_.Write(lane.clock, p, bytes, mark, &other)
+               : memory_.Read(lane.clock, p, bytes, mark, &other))
+        FailRace(lane, p, bytes, other, "a race");
+    if (writes)
+        changes_++;
+    return memory_.Host(const_cast<void *>(p));
+}
+
+Word &Machine::WordFor(const Lane &lane, const void *p, uint32_t bytes, bool writes)
+{
+    Mark other;
+
+    if (!memory_.Find(p, bytes))
+        Fail(Fault::BOUNDS,
+             std::string(lane.operation) + " of " + Times(bytes) + " at " + memory_.Describe(p));
+    if (reinterpret_cast<uintptr_t>(p) % bytes != 0)
+        Fail(Fault::MISUSE, std::string(lane.operation) + " at " + memory_.Describe(p) +
+                                ", which is not aligned to " + std::to_string(bytes));
+    Word *word = words_.Get(p, bytes);
+    if (!word)
+        Fail(Fault::MISUSE, std::string(lane.operation) + " of " + Times(bytes) + " at " +
+                                memory_.Describe(p) + ", where protocol accesses have another size");
+    if (memory_.Conflicts(lane.clock, p, bytes, writes, &other))
+        FailRace(lane, p, bytes, other, "a race of a protocol's access with a plain one");
+    return *word;
+}
+
+// Protocol accesses that nothing orders must include each other's lanes in their scopes.
+void Machine::CheckScopes(Lane &lane, Word &word, Scope scope, bool writes)
+{
+    for (const Stored &store : word.stores)
+        if (!lane.clock.Knows(store.writer.epoch) &&
+            Distance(lane, LaneOf(store.writer.epoch.lane)) > std::min(scope, store.scope))
+            FailRace(lane, word.address, word.bytes, store.writer, "a race for want of scope");
+    for (const Word::Reader &reader : word.readers)
+        if (writes && !lane.clock.Knows(reader.mark.epoch) &&
+            Distance(lane, LaneOf(reader.mark.epoch.lane)) > std::min(scope, reader.scope))
+            FailRace(lane, word.address, word.bytes, reader.mark, "a race for want of scope");
+}
+
+// The lane has found store `number`: acquire what it stands for, or keep it for a fence.
+void Machine::TakeFrom(Lane &lane, Word &word, uint64_t number, Order order, Scope scope, const Site &site)
+{
+    const Stored &store = word.At(number);
+
+    words_.NoteRead(word, Mark{lane.clock.Now(), memory_.Intern(site)}, scope, number);
+    if (store.writer.epoch.time == 0 || store.writer.epoch.lane == lane.clock.Now().lane)
+        return;
+    Scope distance = Distance(lane, LaneOf(store.writer.epoch.lane));
+    const Stamp &stamp = store.stamps[static_cast<int>(distance)];
+    if (distance > scope || !stamp.IsSet())
+        return;
+    if (order == Order::ACQUIRE_RELEASE) {
+        lane.clock.Acquire(stamp);
+        return;
+    }
+    for (Lane::Pending &pending : lane.pending)
+        if (pending.stamp.epoch.lane == stamp.epoch.lane && pending.distance == distance) {
+            pending.stamp = stamp;
+            return;
+        }
+    lane.pending.push_back({distance, stamp});
+}
+
+void Machine::Put(Lane &lane, Word &word, Stored stored, Order order, Scope scope, const Site &site)
+{
+    stored.writer = Mark{lane.clock.Now(), memory_.Intern(site)};
+    stored.scope = scope;
+    Stamp own;
+    if (order == Order::ACQUIRE_RELEASE)
+        own = lane.clock.Release();
+    for (int distance = 0; distance <= static_cast<int>(scope); distance++)
+        stored.stamps[static_cast<size_t>(distance)] =
+            own.IsSet() ? own : lane.fences[static_cast<size_t>(distance)];
+    words_.Append(word, std::move(stored));
+    changes_++;
+    WakeWaiters(word);
+}
+
+uint64_t Machine::Load(const void *p, uint32_t bytes, Order order, Scope scope, const Site &site)
+{
+    Lane &lane = Step(order == Order::RELAXED ? "relaxed load" : "acquire load", site);
+    Word &word = WordFor(lane, p, bytes, false);
+
+    CheckScopes(lane, word, scope, false);
+    uint64_t number = words_.Choose(word, lane.clock, random(), lane.looks > 0);
+    TakeFrom(lane, word, number, order, scope, site);
+    Note(word.At(number).value[0]);
+    return word.At(number).value[0];
+}
+
+void Machine::Store(void *p, uint32_t bytes, uint64_t value, Order order, Scope scope, const Site &site)
+{
+    Lane &lane = Step(order == Order::RELAXED ? "relaxed store" : "release store", site);
+    Word &word = WordFor(lane, p, bytes, true);
+    Stored stored;
+
+    CheckScopes(lane, word, scope, true);
+    stored.value[0] = value;
+    Note(value);
+    Put(lane, word, std::move(stored), order, scope, site);
+}
+
+// It always finds the newest, and its store carries on what that one released.
+bool Machine::CompareSwap(void *p, uint32_t bytes, uint64_t from, uint64_t to, Order order, const Site &site)
+{
+    Lane &lane = Step("compare and swap", site);
+    Word &word = WordFor(lane, p, bytes, true);
+    Stored stored;
+
+    CheckScopes(lane, word, Scope::SYSTEM, true);
+    TakeFrom(lane, word, word.Newest(), Order::RELAXED, Scope::SYSTEM, site);
+    Note(word.Value());
+    if (word.Value() != from)
+        return false;
+    stored.value[0] = to;
+    Put(lane, word, std::move(stored), order, Scope::SYSTEM, site);
+    return true;
+}
+
+// Later relaxed stores release what this lane has done by now, as far as the fence reaches; what earlier
+// relaxed loads found released is acquired.
+void Machine::Fence(Scope scope, const Site &site)
+{
+    Lane &lane = Step("fence", site);
+
+    for (size_t i = 0; i < lane.pending.size();) {
+        if (lane.pending[i].distance > scope) {
+            i++;
+            continue;
+        }
+        lane.clock.Acquire(lane.pending[i].stamp);
+        lane.pending[i] = lane.pending.back();
+        lane.pending.pop_back();
+    }
+    Stamp stamp = lane.clock.Release();
+    for (int distance = 0; distance <= static_cast<int>(scope); distance++)
+        lane.fences[static_cast<size_t>(distance)] = stamp;
+}
+
+void Machine::WakeWaiters(Word &word)
+{
+    for (Lane *lane : word.waiters) {
+        bool reached = static_cast<int64_t>(lane->waited->Value() - lane->target) >= 0;
+        if (lane->state == State::LINE && (reached || lane->stop->Value() != 0))
+            MakeReady(*lane);
+    }
+}
+
+bool Machine::WaitUntil(rondo_line *line, uint64_t target, rondo_line *stop, Order order, Scope scope,
+                        const Site &site)
+{
+    Lane &lane = Step("waits for a line", site);
+    Word &word = WordFor(lane, &line->value, 8, false), &ends = WordFor(lane, &stop->value, 8, false);
+
+    lane.waited = &word;
+    lane.stop = &ends;
+    lane.target = target;
+    auto reached = [&] { return static_cast<int64_t>(word.Value() - target) >= 0; };
+    word.waiters.push_back(&lane);
+    ends.waiters.push_back(&lane);
+    while (!reached() && ends.Value() == 0)
+        Block(lane, State::LINE);
+    word.waiters.erase(std::find(word.waiters.begin(), word.waiters.end(), &lane));
+    ends.waiters.erase(std::find(ends.waiters.begin(), ends.waiters.end(), &lane));
+    lane.waited = lane.stop = nullptr;
+    if (!reached() || (ends.Value() != 0 && random().OneIn(2))) {
+        TakeFrom(lane, ends, ends.Newest(), Order::RELAXED, Scope::SYSTEM, site);
+        return false;
+    }
+    /* Any store that is enough may be the one it finds. */
+    CheckScopes(lane, word, scope, false);
+    uint64_t number = words_.Oldest(word, lane.clock);
+    while (static_cast<int64_t>(word.At(number).value[0] - target) < 0)
+        number++;
+    number += random().Below(static_cast<uint32_t>(word.Newest() - number + 1));
+    TakeFrom(lane, word, number, order, scope, site);
+    Note(word.At(number).value[0]);
+    return true;
+}
+
+} // namespace emulator

@@ -1,0 +1,345 @@
+// generate_mutants.cc - a copy of the kernels in which every synchronising site can be made wrong at run time.
+//
+//   generate KERNELS PORT OUT
+//
+// KERNELS: src/device/kernels. PORT: port_emulator.h. Writes every file of KERNELS to OUT/kernels and the
+// table of mutants to OUT/mutants.inc. Sites are found by what they call, not by a list of places:
+//
+//   - calls of the port's functions get the site's number as their last argument, and the emulator's port
+//     does there what the mutant wants: nothing, no order, too small a scope;
+//   - calls of the kernels' own functions that synchronise or tell others something can be left out;
+//   - numbers posted or waited for can be one less or one more;
+//   - "lane 0 alone" can become "every lane";
+//   - comparisons of what a slot's head says can be left out.
+//
+// A function of the port that no rule knows is an error, so that no new one is forgotten.
+#include <algorithm>
+#include <cctype>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace
+{
+
+using Effects = std::vector<std::string>;
+
+const Effects kRemoved = {"REMOVED"};
+const Effects kOrdered = {"REMOVED", "RELAXED", "NARROWED"};
+
+// Of the port. None: plain or relaxed loads, and data that is no protocol's.
+const std::map<std::string, Effects> kPort = {
+    {"barrier", kRemoved},
+    {"agree", {"REMOVED", "RELAXED"}},
+    {"barrier_some", kRemoved},
+    {"warp_barrier", kRemoved},
+    {"shuffle", kRemoved},
+    {"vote_any", kRemoved},
+    {"vote_all", kRemoved},
+    {"vote_mask", kRemoved},
+    {"load_plain", {}},
+    {"store_plain", kRemoved},
+    {"load_bytes", {}},
+    {"store_bytes", {}},
+    {"load_pack", {}},
+    {"store_pack", {}},
+    {"load_relaxed", {}},
+    {"store_relaxed", kRemoved},
+    {"load_acquire", {"RELAXED", "NARROWED"}},
+    {"store_release", kOrdered},
+    {"fence", {"REMOVED", "NARROWED"}},
+    {"stop_raised", kRemoved},
+    {"has_reached", kOrdered},
+    {"wait_until", kOrdered},
+    {"poll_again", kRemoved},
+    {"publish", kOrdered},
+    {"raise_stop", {"REMOVED", "RELAXED"}},
+    {"breathe", {}},
+    {"store_last", kOrdered},
+    {"claim", kRemoved},
+    {"load_ll", {}},
+    {"store_ll", kRemoved},
+    {"load_ll_pair", {}},
+    {"store_ll_pair", kRemoved},
+    {"load_line", {}},
+    {"store_line", kRemoved},
+};
+
+// Of the kernels: what is left in their place.
+const std::map<std::string, std::string> kOwn = {
+    {"wait_for", "true"},    {"credit", "true"},          {"data", "true"},      {"matches", "true"},
+    {"may_go_on", "true"},   {"hand_over", "(void)0"},    {"close", "(void)0"},  {"note_wait", "(void)0"},
+    {"note_end", "(void)0"}, {"report_fault", "(void)0"}, {"refuse", "(void)0"},
+};
+
+// Whose arguments count steps.
+const std::set<std::string> kCounts = {"wait_for", "publish", "has_reached", "wait_until"};
+
+struct Site {
+    std::string file, function, text, effect;
+    unsigned number;
+};
+
+std::string ReadFile(const std::filesystem::path &path)
+{
+    std::ifstream in(path);
+    std::stringstream text;
+    text << in.rdbuf();
+    return text.str();
+}
+
+// The same text with comments and strings blanked, so that positions stay.
+std::string Blank(std::string text)
+{
+    for (size_t i = 0; i + 1 < text.size(); i++) {
+        size_t end = i;
+        if (text.compare(i, 2, "/*") == 0)
+            end = text.find("*/", i + 2) + 2;
+        else if (text.compare(i, 2, "//") == 0)
+            end = text.find('\n', i);
+        else if (text[i] == '"')
+            end = text.find('"', i + 1) + 1;
+        for (; i < end; i++)
+            if (text[i] != '\n')
+                text[i] = ' ';
+    }
+    return text;
+}
+
+bool IsWord(char c)
+{
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+}
+
+// One file: what is in it, and what is put where.
+class Source
+{
+  public:
+    Source(const std::string &name, const std::string &text, std::vector<Site> &sites)
+        : name_(name), text_(text), code_(Blank(text)), sites_(sites)
+    {
+    }
+
+    std::string Mutated()
+    {
+        for (size_t i = 0; i < code_.size(); i++) {
+            Track(i);
+            bool begins =
+                std::isalpha(static_cast<unsigned char>(code_[i])) && (i == 0 || !IsWord(code_[i - 1]));
+            if (!begins)
+                continue;
+            size_t end = i;
+            while (end < code_.size() && IsWord(code_[end]))
+                end++;
+            Look(code_.substr(i, end - i), i, end);
+        }
+        std::stable_sort(insertions_.begin(), insertions_.end(),
+                         [](const auto &a, const auto &b) { return a.first < b.first; });
+        std::string out = text_;
+        for (size_t i = insertions_.size(); i-- > 0;)
+            out.insert(insertions_[i].first, insertions_[i].second);
+        return out;
+    }
+
+  private:
+    // Which function position i is in: the name before the parentheses before its opening brace.
+    void Track(size_t i)
+    {
+        if (code_[i] == '}' && !braces_.empty())
+            braces_.pop_back();
+        if (code_[i] != '{')
+            return;
+        size_t at = code_.find_last_not_of(" \n", i - 1);
+        if (code_.compare(at - 4, 5, "const") == 0)
+            at = code_.find_last_not_of(" \n", at - 5);
+        std::string function;
+        if (code_[at] == ')') {
+            size_t open = Matching(at, -1), last = code_.find_last_not_of(' ', open - 1), first = last;
+            while (first > 0 && IsWord(code_[first - 1]))
+                first--;
+            function = code_.substr(first, last - first + 1);
+        }
+        bool is_block = function.empty() || function == "if" || function == "for" || function == "while" ||
+                        function == "switch";
+        braces_.push_back(is_block ? Function() : function);
+    }
+
+    std::string Function() const
+    {
+        return braces_.empty() ? "" : braces_.back();
+    }
+
+    // The parenthesis that belongs to the one at `at`.
+    size_t Matching(size_t at, int step) const
+    {
+        int depth = 0;
+
+        for (size_t i = at;; i = static_cast<size_t>(static_cast<long>(i) + step)) {
+            depth += code_[i] == '(' ? 1 : code_[i] == ')' ? -1 : 0;
+            if (depth == 0)
+                return i;
+        }
+    }
+
+    // A call, and not a declaration: no type stands before it.
+    bool IsCall(size_t begin, size_t end, size_t *object_out) const
+    {
+        if (code_[end] != '(' || Function().empty())
+            return false;
+        while (begin > 0 && (IsWord(code_[begin - 1]) || code_[begin - 1] == '.'))
+            begin--;
+        *object_out = begin;
+        size_t before = code_.find_last_not_of(" \n", begin - 1), first = before;
+        while (first > 0 && IsWord(code_[first - 1]))
+            first--;
+        std::string word = code_.substr(first, before - first + 1);
+        return !IsWord(code_[before]) || word == "return" || word == "else";
+    }
+
+    void Look(const std::string &word, size_t begin, size_t end)
+    {
+        size_t object = begin, call_end = end;
+
+        if (word == "what" && code_.compare(end, 6, ".found") == 0)
+            CompareSite(begin);
+        while (call_end < code_.size() && code_[call_end] == '<') /* template arguments */
+            call_end = code_.find('>', call_end) + 1;
+        if (!IsCall(begin, call_end, &object))
+            return;
+        size_t close = Matching(call_end, 1);
+        std::string arguments = code_.substr(call_end + 1, close - call_end - 1);
+        if (word == "lane_index" && code_.compare(close + 1, 5, " == 0") == 0) {
+            unsigned number = Add("every lane instead of lane 0: ", begin, close + 6, kRemoved);
+            Insert(begin, "(emulator::IsRemoved(" + std::to_string(number) + ") || ");
+            Insert(close + 6, ")");
+        }
+        if (kCounts.count(word))
+            CountSites(call_end + 1, close, begin);
+        if (auto own = kOwn.find(word); own != kOwn.end()) {
+            unsigned number = Add("", object, close + 1, kRemoved);
+            Insert(object, "(emulator::IsRemoved(" + std::to_string(number) + ") ? " + own->second + " : ");
+            Insert(close + 1, ")");
+        }
+        auto port = kPort.find(word);
+        bool is_data = word == "store_plain" && arguments.compare(0, 1, "&") != 0;
+        if (port == kPort.end() || port->second.empty() || is_data)
+            return;
+        unsigned number = Add("", begin, close + 1, port->second);
+        Insert(close,
+               (arguments.empty() ? "" : ", ") + ("emulator::Site::Here(" + std::to_string(number) + ")"));
+    }
+
+    void CountSites(size_t begin, size_t end, size_t call)
+    {
+        for (size_t at = code_.find("+ 1", begin); at < end; at = code_.find("+ 1", at + 3)) {
+            unsigned number = Add("a count in ", call, end + 1, {"LESS", "MORE"});
+            Insert(at + 3, " + emulator::Shift(" + std::to_string(number) + ")");
+        }
+    }
+
+    // what.found... == something, or != .
+    void CompareSite(size_t begin)
+    {
+        size_t end = begin;
+
+        while (IsWord(code_[end]) || code_[end] == '.')
+            end++;
+        bool equal = code_.compare(end, 4, " == ") == 0, unequal = code_.compare(end, 4, " != ") == 0;
+        if (!equal && !unequal)
+            return;
+        end += 4;
+        while (IsWord(code_[end]) || code_[end] == '.')
+            end++;
+        unsigned number = Add("taken for equal: ", begin, end, kRemoved);
+        std::string removed = "emulator::IsRemoved(" + std::to_string(number) + ")";
+        Insert(begin, equal ? "(" + removed + " || " : "(!" + removed + " && ");
+        Insert(end, ")");
+    }
+
+    unsigned Add(const std::string &what, size_t begin, size_t end, const Effects &effects)
+    {
+        unsigned number = next_++;
+        std::string text;
+
+        for (char c : text_.substr(begin, end - begin))
+            if (!(std::isspace(static_cast<unsigned char>(c)) && !text.empty() && text.back() == ' '))
+                text += std::isspace(static_cast<unsigned char>(c)) ? ' ' : c;
+        for (const std::string &effect : effects)
+            sites_.push_back({name_, Function(), what + text, effect, number});
+        return number;
+    }
+
+    void Insert(size_t at, const std::string &text)
+    {
+        insertions_.emplace_back(at, text);
+    }
+
+    std::string name_, text_, code_;
+    std::vector<Site> &sites_;
+    std::vector<std::string> braces_;
+    std::vector<std::pair<size_t, std::string>> insertions_;
+    static unsigned next_;
+};
+
+unsigned Source::next_ = 1;
+
+// Every function of the emulator's port that takes a site has a rule.
+void CheckPort(const std::string &port)
+{
+    for (size_t at = port.find("RONDO_SITE)"); at != std::string::npos;
+         at = port.find("RONDO_SITE)", at + 1)) {
+        size_t open = port.rfind('(', at), begin = open;
+        while (IsWord(port[begin - 1]))
+            begin--;
+        std::string name = port.substr(begin, open - begin);
+        if (!kPort.count(name)) {
+            std::fprintf(stderr, "generate: no rule for %s() of the port\n", name.c_str());
+            std::exit(1);
+        }
+    }
+}
+
+std::string Quoted(const std::string &text)
+{
+    std::string out = "\"";
+
+    for (char c : text)
+        out += c == '"' || c == '\\' ? std::string("\\") + c : std::string(1, c);
+    return out + "\"";
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+    if (argc != 4) {
+        std::fprintf(stderr, "usage: generate KERNELS PORT OUT\n");
+        return 2;
+    }
+    std::filesystem::path kernels = argv[1], out = argv[3];
+    std::vector<std::filesystem::path> files;
+    std::vector<Site> sites;
+
+    CheckPort(ReadFile(argv[2]));
+    std::filesystem::create_directories(out / "kernels");
+    for (const auto &entry : std::filesystem::directory_iterator(kernels))
+        files.push_back(entry.path());
+    std::sort(files.begin(), files.end());
+    for (const auto &path : files) {
+        std::string name = path.filename(), text = ReadFile(path);
+        if (path.extension() == ".cuh")
+            text = Source(name, text, sites).Mutated();
+        std::ofstream(out / "kernels" / name) << text;
+    }
+    std::ofstream table(out / "mutants.inc");
+    for (const Site &site : sites)
+        table << "{" << site.number << ", Effect::" << site.effect << ", " << Quoted(site.file) << ", "
+              << Quoted(site.function) << ", " << Quoted(site.text) << "},\n";
+    return sites.empty();
+}

@@ -1,0 +1,135 @@
+#include "scenarios.h"
+
+namespace emulator
+{
+
+namespace
+{
+
+const rondo_operation kOperations[] = {RONDO_OP_ALL_REDUCE, RONDO_OP_ALL_GATHER, RONDO_OP_REDUCE_SCATTER,
+                                       RONDO_OP_BROADCAST,  RONDO_OP_REDUCE,     RONDO_OP_ALL_TO_ALL,
+                                       RONDO_OP_GATHER,     RONDO_OP_SCATTER,    RONDO_OP_SEND};
+
+Call CallOf(rondo_operation operation, uint64_t count, int root)
+{
+    Call call;
+
+    call.operation = operation;
+    call.count = count;
+    call.root = root;
+    call.is_exact = false;
+    return call;
+}
+
+// A message of many slots each way, so that slots run out.
+Scenario LongMessages()
+{
+    Scenario scenario;
+
+    scenario.name = "long messages";
+    scenario.shape.slot_bytes = 128;
+    scenario.launches = {{CallOf(RONDO_OP_SEND, 2000, 1)}};
+    return scenario;
+}
+
+// Chains of eight ranks hold as many items as slots allow.
+Scenario LongChain()
+{
+    Scenario scenario;
+
+    scenario.name = "long chain";
+    scenario.shape.ranks = 8;
+    scenario.shape.lanes = 32;
+    scenario.shape.slot_bytes = 128;
+    scenario.shape.is_deterministic = true;
+    scenario.launches = {{CallOf(RONDO_OP_ALL_REDUCE, 32 * 30, 0)}};
+    return scenario;
+}
+
+// So many ranks that a slow one's predecessor can be a whole connection ahead when a chunk is complete.
+Scenario WideRing()
+{
+    Scenario scenario;
+
+    scenario.name = "wide ring";
+    scenario.shape.ranks = 9;
+    scenario.shape.lanes = 32;
+    scenario.shape.slot_bytes = 128;
+    scenario.launches = {{CallOf(RONDO_OP_ALL_REDUCE, 32 * 9, 0)}};
+    return scenario;
+}
+
+Scenario ManyWorks(bool has_network)
+{
+    Scenario scenario;
+
+    scenario.name = has_network ? "many works, network" : "many works";
+    scenario.shape.ranks = 3;
+    scenario.shape.channels = 2;
+    scenario.shape.has_network = has_network;
+    scenario.shape.first_step = has_network ? 0 : UINT64_MAX - 3; // steps wrap on the way
+    for (int launch = 0; launch < 3; launch++) {
+        scenario.launches.emplace_back();
+        for (unsigned i = 0; i < 9; i++)
+            scenario.launches.back().push_back(CallOf(kOperations[i], 20 + 30 * i, static_cast<int>(i % 3)));
+    }
+    return scenario;
+}
+
+// Works of nothing, which the planner never makes and the kernels do not forbid, between others.
+Scenario WorksOfNothing()
+{
+    Scenario scenario;
+
+    scenario.name = "works of nothing";
+    scenario.shape.ranks = 2;
+    scenario.launches = {{CallOf(RONDO_OP_ALL_GATHER, 50, 0), CallOf(RONDO_OP_ALL_REDUCE, 50, 0)}};
+    scenario.prepare = [](Communicator &c) {
+        for (unsigned rank = 0; rank < c.shape().ranks; rank++)
+            for (rondo_work *work : c.Works(rank, 0))
+                work->count = 0;
+    };
+    scenario.run = [](Communicator &c, uint64_t seed) {
+        Failure failure = c.RunOnly(seed);
+        return failure ? failure : c.CheckEnd();
+    };
+    return scenario;
+}
+
+} // namespace
+
+std::vector<Scenario> DataScenarios()
+{
+    std::vector<Scenario> scenarios;
+
+    for (bool has_network : {false, true})
+        for (bool is_chain : {false, true})
+            for (rondo_operation operation : kOperations) {
+                if (is_chain && !rondo_operation_facts(operation)->reduces)
+                    continue;
+                Scenario scenario;
+                scenario.name = std::string(is_chain ? "chain " : "") + rondo_operation_name(operation) +
+                                (has_network ? ", network" : "");
+                scenario.shape.ranks = has_network ? 3 : 4;
+                scenario.shape.channels = 2;
+                scenario.shape.slot_bytes = 128;
+                scenario.shape.has_network = has_network;
+                scenario.shape.is_deterministic = is_chain;
+                scenario.launches = {{CallOf(operation, 700, 1)}};
+                scenarios.push_back(scenario);
+            }
+    scenarios.push_back(LongMessages());
+    scenarios.push_back(LongChain());
+    scenarios.push_back(WideRing());
+    scenarios.push_back(ManyWorks(false));
+    scenarios.push_back(ManyWorks(true));
+    scenarios.push_back(WorksOfNothing());
+    return scenarios;
+}
+
+Failure RunScenario(const Scenario &scenario, Communicator &communicator, uint64_t seed)
+{
+    return scenario.run ? scenario.run(communicator, seed) : communicator.Run(seed);
+}
+
+} // namespace emulator

@@ -1,0 +1,190 @@
+// Today's kernels on many lanes: every kind, against the reference and the CPU device, in many orders.
+//
+// RONDO_EMULATOR_SEEDS (20) orders are tried of each case; RONDO_EMULATOR_STRENGTH (3; 2 with sanitizers)
+// columns meet in every way. More seeds: a longer run.
+#include "../kernels/reference.h"
+#include "covering_rows.h"
+#include "scenarios.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace emulator
+{
+namespace
+{
+
+unsigned FromEnvironment(const char *name, unsigned otherwise)
+{
+    const char *text = getenv(name);
+    return text ? static_cast<unsigned>(atoi(text)) : otherwise;
+}
+
+unsigned Seeds()
+{
+    return FromEnvironment("RONDO_EMULATOR_SEEDS", 20);
+}
+
+// The columns of the covering array.
+struct What {
+    rondo_operation operation;
+    bool is_chain;
+};
+const What kWhats[] = {
+    {RONDO_OP_ALL_REDUCE, false}, {RONDO_OP_ALL_GATHER, false},    {RONDO_OP_REDUCE_SCATTER, false},
+    {RONDO_OP_BROADCAST, false},  {RONDO_OP_REDUCE, false},        {RONDO_OP_ALL_TO_ALL, false},
+    {RONDO_OP_GATHER, false},     {RONDO_OP_SCATTER, false},       {RONDO_OP_SEND, false},
+    {RONDO_OP_ALL_REDUCE, true},  {RONDO_OP_REDUCE_SCATTER, true}, {RONDO_OP_REDUCE, true},
+};
+const ncclDataType_t kTypes[] = {ncclFloat32, ncclFloat16, ncclInt8};
+const unsigned kOffsets[] = {0, 4, 3};
+const uint64_t kFirstSteps[] = {0, UINT64_MAX - 4}; // counters wrap on the way
+constexpr unsigned kCounts = 5;
+const std::vector<unsigned> kSizes = {12, 7, 3, 2, 3, RONDO_REDOP_NUM, 2, kCounts, 3, 2};
+
+// Around what fits a slot, and what fills all channels several times.
+uint64_t CountOf(unsigned which, uint64_t in_slot, const Shape &shape, bool has_blocks)
+{
+    switch (which) {
+    case 0:
+        return 1;
+    case 1:
+        return in_slot - 1;
+    case 2:
+        return in_slot * shape.channels + 1;
+    case 3:
+        return has_blocks ? 2 * in_slot + 1 : in_slot * shape.ranks * shape.channels + 17;
+    default:
+        return has_blocks ? 3 * in_slot : 2 * in_slot * shape.ranks + in_slot / 2 + 3;
+    }
+}
+
+Scenario ScenarioOf(const Row &row, unsigned index)
+{
+    const What &what = kWhats[row[0]];
+    const rondo_facts &facts = *rondo_operation_facts(what.operation);
+    Scenario scenario;
+    Call call;
+
+    scenario.shape.ranks = 2 + row[1];
+    scenario.shape.channels = 1 + row[2];
+    scenario.shape.lanes = row[3] ? 96 : 64;
+    scenario.shape.slot_bytes = 128;
+    scenario.shape.is_deterministic = what.is_chain;
+    scenario.shape.has_network = row[6];
+    scenario.shape.first_step = kFirstSteps[row[9]];
+    call.operation = what.operation;
+    call.dtype = kTypes[row[4]];
+    call.redop = static_cast<int>(row[5]);
+    call.count = CountOf(row[7], 128 / reference::TypeOf(call.dtype).bytes, scenario.shape,
+                         facts.send_blocks || facts.recv_blocks);
+    call.root = static_cast<int>(index % scenario.shape.ranks);
+    call.offset = kOffsets[row[8]];
+    call.is_exact = index % 2;
+    scenario.launches = {{call}};
+    scenario.name = call.Name() + (what.is_chain ? ", chain" : "") + (row[6] ? ", network" : "") + ", " +
+                    std::to_string(scenario.shape.ranks) + " ranks, " +
+                    std::to_string(scenario.shape.channels) + " channels, " +
+                    std::to_string(scenario.shape.lanes) + " lanes";
+    return scenario;
+}
+
+void RunSeeds(Machine &machine, const Scenario &scenario, unsigned seeds)
+{
+    Communicator communicator(machine, scenario.shape, scenario.launches);
+
+    if (scenario.prepare)
+        scenario.prepare(communicator);
+    for (uint64_t seed = 0; seed < seeds; seed++) {
+        Failure failure = RunScenario(scenario, communicator, seed);
+        ASSERT_FALSE(failure) << scenario.name << ", seed " << seed << "\n" << failure.text;
+    }
+}
+
+TEST(Kernels, EveryKindInEveryShape)
+{
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    const unsigned usual = 2;
+#else
+    const unsigned usual = 3;
+#endif
+    unsigned strength = FromEnvironment("RONDO_EMULATOR_STRENGTH", usual);
+    std::vector<Row> rows = CoveringRows(kSizes, strength);
+    Machine machine(0);
+
+    for (unsigned tuple : {2u, 3u}) {
+        Coverage coverage = CoverageOf(rows, kSizes, tuple);
+        std::printf("%zu cases of %u orders each have %zu of all %zu choices of %u columns\n", rows.size(),
+                    Seeds(), coverage.covered, coverage.all, tuple);
+        if (tuple <= strength) {
+            ASSERT_EQ(coverage.covered, coverage.all);
+        }
+    }
+    for (unsigned i = 0; i < rows.size(); i++) {
+        RunSeeds(machine, ScenarioOf(rows[i], i), Seeds());
+        if (HasFatalFailure())
+            return;
+    }
+}
+
+// On one schedule each: every type and operation, with partial sums as narrow and as wide.
+TEST(Kernels, EveryTypeAndOperation)
+{
+    Machine machine(0);
+    unsigned turn = 0;
+
+    for (const reference::Type &type : reference::Types())
+        for (int redop = 0; redop < RONDO_REDOP_NUM; redop++)
+            for (const What &what : kWhats) {
+                if (!rondo_operation_facts(what.operation)->reduces)
+                    continue;
+                Scenario scenario;
+                Call call;
+                scenario.shape.ranks = 1 + turn % 4; /* one rank: a copy */
+                scenario.shape.lanes = 32;
+                scenario.shape.is_deterministic = what.is_chain;
+                scenario.shape.is_precise = turn / 2 % 2;
+                call.operation = what.operation;
+                call.dtype = type.id;
+                call.redop = redop;
+                call.count = 150;
+                call.offset = turn % 16 / type.bytes * type.bytes;
+                scenario.launches = {{call}};
+                scenario.name = call.Name();
+                RunSeeds(machine, scenario, 1);
+                if (HasFatalFailure())
+                    return;
+                turn++;
+            }
+}
+
+// The scenarios that mutants are judged by are right with the kernels as they are.
+class Scenarios : public testing::TestWithParam<Scenario>
+{
+};
+
+TEST_P(Scenarios, EndWell)
+{
+    const Scenario &scenario = GetParam();
+    Machine machine(0);
+
+    RunSeeds(machine, scenario, Seeds());
+}
+
+std::string NameOf(const testing::TestParamInfo<Scenario> &info)
+{
+    std::string name;
+
+    for (char c : info.param.name)
+        if (isalnum(static_cast<unsigned char>(c)))
+            name += c;
+    return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Data, Scenarios, testing::ValuesIn(DataScenarios()), NameOf);
+INSTANTIATE_TEST_SUITE_P(Trouble, Scenarios, testing::ValuesIn(TroubleScenarios()), NameOf);
+
+} // namespace
+} // namespace emulator

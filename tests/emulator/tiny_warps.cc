@@ -1,0 +1,175 @@
+// Warps, barriers of some lanes, and lines that carry a flag.
+#include "tiny.h"
+
+#include <vector>
+
+namespace tiny
+{
+
+using emulator::Fault;
+
+namespace
+{
+
+machine At(const Shared &s)
+{
+    return machine{&s.page->stop};
+}
+
+void Exchange(const Shared &, unsigned, unsigned)
+{
+    unsigned lane = lane_index(), first = warp_index() * WARP_LANES;
+
+    for (unsigned i = 0; i < 5; i++) {
+        Require(shuffle(lane * 100 + i, i) == (first + i) * 100 + i, "a shuffle");
+        Require(shuffle((uint64_t)lane << 40, 31) == (uint64_t)(first + 31) << 40, "a wide shuffle");
+        Require(vote_any(warp_lane() == i), "any");
+        Require(!vote_all(warp_lane() == i) && vote_all(true) && !vote_any(false), "all");
+        Require(vote_mask(warp_lane() % 2 == 1) == 0xaaaaaaaau, "a mask");
+    }
+}
+
+void HalfAWarpVotes(const Shared &, unsigned, unsigned)
+{
+    if (warp_lane() < 16)
+        vote_any(true);
+}
+
+void TwoOperationsAtOnce(const Shared &, unsigned, unsigned)
+{
+    if (warp_lane() < 16)
+        vote_any(true);
+    else
+        shuffle(1u, 0);
+}
+
+void VoteMeetsBarrier(const Shared &, unsigned, unsigned)
+{
+    if (warp_lane() < 16)
+        vote_any(true);
+    else
+        barrier();
+}
+
+void WarpsVoteApart(const Shared &, unsigned, unsigned)
+{
+    if (warp_index() == 0)
+        vote_any(true);
+    barrier();
+}
+
+template <bool ORDERS> void ShuffleForMemory(const Shared &s, unsigned, unsigned)
+{
+    if (warp_lane() == 0)
+        store_plain(&s.data[warp_index()], uint64_t{1});
+    shuffle(1u, 0);
+    if (ORDERS)
+        warp_barrier();
+    load_plain(&s.data[warp_index()]);
+}
+
+template <unsigned OTHER> void WarpBarrier(const Shared &s, unsigned, unsigned)
+{
+    store_plain(&s.data[lane_index()], uint64_t{1});
+    warp_barrier();
+    load_plain(&s.data[lane_index() ^ OTHER]);
+}
+
+// Warps 0 and 1 meet without warp 2.
+template <unsigned LANES> void SomeMeet(const Shared &s, unsigned, unsigned)
+{
+    if (warp_index() == 2)
+        return;
+    store_plain(&s.data[lane_index()], uint64_t{1});
+    barrier_some(3, LANES);
+    load_plain(&s.data[lane_index() ^ 32]);
+}
+
+void SomeMeetOthers(const Shared &, unsigned, unsigned)
+{
+    if (warp_index() == 2)
+        barrier();
+    else
+        barrier_some(3, 96);
+}
+
+void SomeDisagree(const Shared &, unsigned, unsigned)
+{
+    if (warp_index() != 2)
+        barrier_some(3, warp_index() == 0 ? 64 : 96);
+}
+
+// Each group of 8 lanes sends a line of 120 bytes of data; all groups of a warp look together.
+template <bool CHECKS> void Lines(const Shared &s, unsigned rank, unsigned)
+{
+    void *line = s.flagged + lane_index() / LINE_LANES * 128;
+    bool has_flag = lane_index() % LINE_LANES == LINE_LANES - 1;
+    unsigned polls = 0;
+    line_part part;
+
+    if (rank == 0) {
+        part.word[0] = lane_index() + 1;
+        part.word[1] = has_flag ? 9 : lane_index() + 2;
+        store_line(line, part);
+        return;
+    }
+    for (;;) {
+        part = load_line(line);
+        if (!CHECKS ? vote_any(has_flag && part.word[1] == 9) : vote_all(!has_flag || part.word[1] == 9))
+            break;
+        if (!poll_again(At(s), polls))
+            return;
+    }
+    Require(part.word[0] == lane_index() + 1, "the first half of a part");
+    Require(has_flag || part.word[1] == lane_index() + 2, "the second half of a part");
+}
+
+void LinesOfSomeGroups(const Shared &s, unsigned, unsigned)
+{
+    bool takes_part = lane_index() / LINE_LANES % 2 == 0;
+    void *line = takes_part ? s.flagged + lane_index() / LINE_LANES * 128 : nullptr;
+
+    store_line(line, line_part{{1, 2}});
+    line_part part = load_line(line);
+    Require(part.word[0] == (takes_part ? 1 : 0), "a line");
+}
+
+void LinesTornApart(const Shared &s, unsigned, unsigned)
+{
+    store_line(s.flagged + lane_index() / 4 % 4 * 128, line_part{{1, 2}});
+}
+
+void LinesUnaligned(const Shared &s, unsigned, unsigned)
+{
+    store_line(s.flagged + 64, line_part{{1, 2}});
+}
+
+} // namespace
+
+const std::vector<Tiny> &WarpCases()
+{
+    static const std::vector<Tiny> cases = {
+        {"Exchange", Fault::NONE, 1, 1, 64, Exchange},
+        {"HalfAVote", Fault::DIVERGENCE, 1, 1, 64, HalfAWarpVotes},
+        {"TwoOperations", Fault::DIVERGENCE, 1, 1, 32, TwoOperationsAtOnce},
+        {"VoteMeetsBarrier", Fault::DIVERGENCE, 1, 1, 64, VoteMeetsBarrier},
+        {"VoteApart", Fault::NONE, 1, 1, 64, WarpsVoteApart},
+        {"Shuffle", Fault::RACE, 1, 1, 64, ShuffleForMemory<false>},
+        {"Shuffle", Fault::NONE, 1, 1, 64, ShuffleForMemory<true>},
+        {"WarpBarrier", Fault::RACE, 1, 1, 64, WarpBarrier<32>},
+        {"WarpBarrier", Fault::NONE, 1, 1, 64, WarpBarrier<1>},
+        {"SomeMeet", Fault::RACE, 1, 1, 96, SomeMeet<32>},
+        {"SomeMeet", Fault::NONE, 1, 1, 96, SomeMeet<64>},
+        {"SomeWaitForAll", Fault::DIVERGENCE, 1, 1, 96, SomeMeet<96>},
+        {"SomeMeetOthers", Fault::DIVERGENCE, 1, 1, 96, SomeMeetOthers},
+        {"SomeDisagree", Fault::DIVERGENCE, 1, 1, 96, SomeDisagree},
+        {"Lines", Fault::WRONG, 2, 1, 32, Lines<false>},
+        {"Lines", Fault::NONE, 2, 1, 32, Lines<true>},
+        {"LinesOfSome", Fault::NONE, 1, 1, 32, LinesOfSomeGroups},
+        {"LinesTornApart", Fault::DIVERGENCE, 1, 1, 32, LinesTornApart},
+        {"LinesUnaligned", Fault::MISUSE, 1, 1, 32, LinesUnaligned},
+    };
+    return cases;
+}
+
+} // namespace tiny
