@@ -1,0 +1,2 @@
+// abi_cxx.cpp - the interface as C++ programs see it; ABI_FILL names this compilation.
+#include "abi_checks.h"
