@@ -167,7 +167,7 @@ ncclResult_t rondo_bootstrap_join(const ncclUniqueId *bytes, int rank, int ranks
     if (rc != ncclSuccess) {
         bool is_unheard = bootstrap->rendezvous.is_unheard;
 
-        rondo_bootstrap_destroy(bootstrap); /* also frees descriptors, of which a notice needs one */
+        rondo_bootstrap_destroy(bootstrap); /* also frees descriptors: a notice needs one, or a thread */
         if (is_unheard)
             rc = send_notice(&id, rank, ranks, rc, deadline, stop);
         if (has_root)

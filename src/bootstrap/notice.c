@@ -32,7 +32,7 @@
 #define ATTEMPT_NS UINT64_C(200000000)
 #define STACK_BYTES (64 * 1024)
 
-enum outcome { TAKEN, GONE, FAILED, NO_DESCRIPTOR };
+enum outcome { TAKEN, GONE, FAILED, NO_SOCKET };
 
 struct line {
     int fd;
@@ -135,7 +135,7 @@ struct notice {
     struct rondo_report report;
     const char *reason;
     struct line line;
-    bool is_apart; /* the thread has descriptors of its own */
+    bool tries_on; /* without a socket too: there is no other way left */
 };
 
 static enum outcome try_once(struct notice *notice)
@@ -145,7 +145,7 @@ static enum outcome try_once(struct notice *notice)
     int error;
 
     if (rondo_socket_connect_start(&notice->id->root, &line->fd, &error) != ncclSuccess)
-        return NO_DESCRIPTOR;
+        return NO_SOCKET;
     if (error == 0 && await(line, POLLOUT))
         error = rondo_socket_connect_finish(line->fd);
     if (error == ECONNREFUSED && !notice->id->is_fixed) /* a root of its own exists before its id does */
@@ -163,7 +163,7 @@ static enum outcome try_until_deadline(struct notice *notice)
 
     while (may_go_on(&notice->line)) {
         outcome = try_once(notice);
-        if (outcome == TAKEN || outcome == GONE || (outcome == NO_DESCRIPTOR && !notice->is_apart))
+        if (outcome == TAKEN || outcome == GONE || (outcome == NO_SOCKET && !notice->tries_on))
             break;
         rondo_clock_sleep_ns(PAUSE_NS);
     }
@@ -178,7 +178,7 @@ static void run_apart(void *argument)
 
     if (unshare(CLONE_FILES) != 0)
         return;
-    notice->is_apart = true;
+    notice->tries_on = true;
     close(STDIN_FILENO);
     (void)close_range(STDERR_FILENO + 1, UINT_MAX, 0); /* without it one is closed, which is enough */
     (void)try_until_deadline(notice);
@@ -199,11 +199,13 @@ void rondo_notice_send(const struct rondo_id *id, int rank, int ranks, ncclResul
                             .line = {.deadline = deadline > least ? deadline : least, .stop = stop}};
     struct rondo_thread thread;
 
-    if (rondo_root_hear(&id->root, &notice.report, reason) || try_until_deadline(&notice) != NO_DESCRIPTOR)
+    if (rondo_root_hear(&id->root, &notice.report, reason) || try_until_deadline(&notice) != NO_SOCKET)
         return;
     if (rondo_thread_start("rondo-notice", STACK_BYTES, run_apart, &notice, &thread) == ncclSuccess)
         rondo_thread_join(&thread);
-    /* Where there are no threads, or none with a table of its own, the program may yet close something. */
-    while (!notice.is_apart && may_go_on(&notice.line) && try_until_deadline(&notice) == NO_DESCRIPTOR)
-        rondo_clock_sleep_ns(PAUSE_NS);
+    if (notice.tries_on)
+        return;
+    /* There are no threads, or none with a table of its own; the program may yet close something. */
+    notice.tries_on = true;
+    (void)try_until_deadline(&notice);
 }
