@@ -108,6 +108,17 @@ static ncclResult_t refuse_handle(ncclComm_t handle, const char *function, const
                       comm->rank);
 }
 
+/* Find a communicator that is in use; the lock is held. */
+static ncclResult_t find_ready(ncclComm_t handle, const char *function, struct ncclComm **comm_out)
+{
+    struct ncclComm *comm = find_comm(handle);
+
+    if (!comm || comm->state != RONDO_COMM_READY)
+        return refuse_handle(handle, function, comm);
+    *comm_out = comm;
+    return ncclSuccess;
+}
+
 ncclResult_t rondo_roster_enter(ncclComm_t handle, const char *function, struct ncclComm **comm_out)
 {
     ncclResult_t rc = rondo_roster_check_process(function);
@@ -115,13 +126,9 @@ ncclResult_t rondo_roster_enter(ncclComm_t handle, const char *function, struct 
     if (rc != ncclSuccess)
         return rc;
     pthread_mutex_lock(&lock);
-    struct ncclComm *comm = find_comm(handle);
-    if (!comm || comm->state != RONDO_COMM_READY) {
-        rc = refuse_handle(handle, function, comm);
-    } else {
-        comm->active++;
-        *comm_out = comm;
-    }
+    rc = find_ready(handle, function, comm_out);
+    if (rc == ncclSuccess)
+        (*comm_out)->active++;
     pthread_mutex_unlock(&lock);
     return rc;
 }
@@ -191,13 +198,10 @@ ncclResult_t rondo_roster_begin_close(ncclComm_t handle, const char *function, s
     if (rc != ncclSuccess)
         return rc;
     pthread_mutex_lock(&lock);
-    struct ncclComm *comm = find_comm(handle);
-    if (!comm || comm->state != RONDO_COMM_READY) {
-        rc = refuse_handle(handle, function, comm);
-    } else {
-        set_state(comm, RONDO_COMM_CLOSING);
-        rondo_comm_get(comm);
-        *comm_out = comm;
+    rc = find_ready(handle, function, comm_out);
+    if (rc == ncclSuccess) {
+        set_state(*comm_out, RONDO_COMM_CLOSING);
+        rondo_comm_get(*comm_out);
     }
     pthread_mutex_unlock(&lock);
     return rc;
