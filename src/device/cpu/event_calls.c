@@ -80,13 +80,51 @@ static struct rondo_mark *make_mark(struct rondo_queue *queue)
     return mark;
 }
 
-ncclResult_t rondo_event_record(struct rondo_event *event, int device, void *stream)
+/* Puts what a call is for into a queue; the lock is held. */
+typedef ncclResult_t append_fn(struct rondo_driver *driver, struct rondo_queue *queue,
+                               struct rondo_cpu_event *event);
+
+static ncclResult_t append_record(struct rondo_driver *driver, struct rondo_queue *queue,
+                                  struct rondo_cpu_event *event)
+{
+    struct rondo_mark *mark = make_mark(queue);
+    ncclResult_t rc;
+
+    if (!mark)
+        return rondo_fail(ncclSystemError, "record an event: out of memory");
+    rc = rondo_stream_append(driver, queue, &(struct rondo_item){.kind = RONDO_ITEM_RECORD, .u.mark = mark});
+    if (rc != ncclSuccess) {
+        free(mark);
+        return rc;
+    }
+    rondo_mark_put(event->mark);
+    event->mark = mark;
+    return ncclSuccess;
+}
+
+static ncclResult_t append_wait(struct rondo_driver *driver, struct rondo_queue *queue,
+                                struct rondo_cpu_event *event)
+{
+    struct rondo_mark *mark = event->mark;
+    ncclResult_t rc;
+
+    if (!mark || !mark->queue || mark->queue == queue) /* it is past, or earlier in the same queue */
+        return ncclSuccess;
+    mark->references++;
+    rc = rondo_stream_append(driver, queue, &(struct rondo_item){.kind = RONDO_ITEM_WAIT, .u.mark = mark});
+    if (rc != ncclSuccess)
+        mark->references--;
+    return rc;
+}
+
+static ncclResult_t enqueue(const char *what, struct rondo_event *event, int device, void *stream,
+                            append_fn *append)
 {
     struct rondo_driver driver;
     struct rondo_caller *self;
     struct rondo_queue *queue = NULL;
     struct rondo_cpu_event *found = NULL;
-    ncclResult_t rc = rondo_caller_enter("record an event", &self);
+    ncclResult_t rc = rondo_caller_enter(what, &self);
 
     if (rc != ncclSuccess)
         return rc;
@@ -95,54 +133,22 @@ ncclResult_t rondo_event_record(struct rondo_event *event, int device, void *str
     rc = find_event(event, &found);
     if (rc == ncclSuccess)
         rc = rondo_stream_find(self, device, stream, &queue);
-    if (rc != ncclSuccess)
-        goto unlock;
-    struct rondo_mark *mark = make_mark(queue);
-    if (!mark) {
-        rc = rondo_fail(ncclSystemError, "record an event: out of memory");
-        goto unlock;
-    }
-    rc = rondo_stream_append(&driver, queue, &(struct rondo_item){.kind = RONDO_ITEM_RECORD, .u.mark = mark});
-    if (rc != ncclSuccess) {
-        free(mark);
-        goto unlock;
-    }
-    rondo_mark_put(found->mark);
-    found->mark = mark;
-unlock:
+    if (rc == ncclSuccess)
+        rc = append(&driver, queue, found);
     rondo_cpu_unlock(self);
     if (rc == ncclSuccess)
         rondo_driver_leave(&driver);
     return rc;
 }
 
+ncclResult_t rondo_event_record(struct rondo_event *event, int device, void *stream)
+{
+    return enqueue("record an event", event, device, stream, append_record);
+}
+
 ncclResult_t rondo_stream_wait(int device, void *stream, struct rondo_event *event)
 {
-    struct rondo_driver driver;
-    struct rondo_caller *self;
-    struct rondo_queue *queue = NULL;
-    struct rondo_cpu_event *found = NULL;
-    ncclResult_t rc = rondo_caller_enter("make a stream wait for an event", &self);
-
-    if (rc != ncclSuccess)
-        return rc;
-    rondo_driver_begin(&driver, self, RONDO_DRIVER_ENQUEUE);
-    rondo_cpu_lock();
-    rc = find_event(event, &found);
-    if (rc == ncclSuccess)
-        rc = rondo_stream_find(self, device, stream, &queue);
-    if (rc == ncclSuccess && found->mark && found->mark->queue &&
-        found->mark->queue != queue) { /* else it is past, or earlier in the same queue */
-        found->mark->references++;
-        rc = rondo_stream_append(&driver, queue,
-                                 &(struct rondo_item){.kind = RONDO_ITEM_WAIT, .u.mark = found->mark});
-        if (rc != ncclSuccess)
-            found->mark->references--;
-    }
-    rondo_cpu_unlock(self);
-    if (rc == ncclSuccess)
-        rondo_driver_leave(&driver);
-    return rc;
+    return enqueue("make a stream wait for an event", event, device, stream, append_wait);
 }
 
 ncclResult_t rondo_event_query(struct rondo_event *event, bool *done_out)
