@@ -46,41 +46,41 @@ struct Ring {
     std::vector<rondo_line> lines;
 };
 
-TEST(Engine, OneThreadHoldsManyRanks)
-{
-    constexpr int kRanks = 8;
-    Ring ring(kRanks);
+// A ring whose ranks all run on streams of the thread that made them.
+struct RingOnOneThread {
+    RingOnOneThread()
+    {
+        for (int rank = 0; rank < kRanks; rank++) {
+            streams.push_back(std::make_unique<Stream>());
+            launches.push_back(
+                std::make_unique<Launch>(1, [this, rank](rondo_lane *lane) { ring.Run(lane, rank, 500); }));
+            EXPECT_EQ(launches[rank]->On(*streams[rank]), ncclSuccess);
+        }
+    }
+    static constexpr int kRanks = 8;
+    Ring ring{kRanks};
     std::vector<std::unique_ptr<Stream>> streams;
     std::vector<std::unique_ptr<Launch>> launches;
-    for (int rank = 0; rank < kRanks; rank++) {
-        streams.push_back(std::make_unique<Stream>());
-        launches.push_back(
-            std::make_unique<Launch>(1, [&ring, rank](rondo_lane *lane) { ring.Run(lane, rank, 500); }));
-        ASSERT_EQ(launches[rank]->On(*streams[rank]), ncclSuccess);
-    }
-    ASSERT_EQ(Device()->synchronize(0, *streams[3]), ncclSuccess); // the others' only driver is this call
-    EXPECT_EQ(launches[3]->finished(), 1);
-    for (auto &stream : streams)
+};
+
+TEST(Engine, OneThreadHoldsManyRanks)
+{
+    RingOnOneThread ring;
+    ASSERT_EQ(Device()->synchronize(0, *ring.streams[3]),
+              ncclSuccess); // the others' only driver is this call
+    EXPECT_EQ(ring.launches[3]->finished(), 1);
+    for (auto &stream : ring.streams)
         ASSERT_EQ(Device()->synchronize(0, *stream), ncclSuccess);
-    for (auto &launch : launches)
+    for (auto &launch : ring.launches)
         EXPECT_EQ(launch->finished(), 1);
 }
 
 TEST(Engine, OneThreadHoldsManyRanksByQuery)
 {
-    constexpr int kRanks = 8;
-    Ring ring(kRanks);
-    std::vector<std::unique_ptr<Stream>> streams;
-    std::vector<std::unique_ptr<Launch>> launches;
-    for (int rank = 0; rank < kRanks; rank++) {
-        streams.push_back(std::make_unique<Stream>());
-        launches.push_back(
-            std::make_unique<Launch>(1, [&ring, rank](rondo_lane *lane) { ring.Run(lane, rank, 500); }));
-        ASSERT_EQ(launches[rank]->On(*streams[rank]), ncclSuccess);
-    }
-    while (!IsDone(*streams[5]))
+    RingOnOneThread ring;
+    while (!IsDone(*ring.streams[5]))
         ;
-    for (auto &stream : streams)
+    for (auto &stream : ring.streams)
         ASSERT_EQ(Device()->synchronize(0, *stream), ncclSuccess);
 }
 
