@@ -487,6 +487,54 @@ TEST(Engine, AnIdleProcessUsesNoCpu)
     EXPECT_LT(CpuSeconds() - before, 0.010);
 }
 
+// Lanes that wait for flags sleep as others do, and only the flag of a lane wakes it: the line where it waits
+// may have any value.
+TEST(Engine, AFlagIsWaitedForAsleep)
+{
+    Stream stream;
+    rondo_line line = {};
+    std::atomic<int> woken{0};
+    uint32_t flags[2] = {5, 5};
+    Launch launch(
+        1,
+        [&](rondo_lane *lane) {
+            if (lane->ops->wait_flag(lane, &line, &flags[lane->role], 6))
+                woken += 1 + lane->role * 10;
+        },
+        2);
+    ASSERT_EQ(launch.On(stream), ncclSuccess);
+    std::thread waits([&] { EXPECT_EQ(Device()->synchronize(0, stream), ncclSuccess); });
+    usleep(100000); // everybody is asleep
+    double before = CpuSeconds();
+    usleep(300000);
+    EXPECT_LT(CpuSeconds() - before, 0.010);
+    Publish(&line, 6);
+    StoreFlag(&line, &flags[1], 7);
+    usleep(50000);
+    EXPECT_EQ(woken, 0);
+    StoreFlag(&line, &flags[1], 6);
+    EXPECT_TRUE(Eventually([&] { return woken == 11; }));
+    StoreFlag(&line, &flags[0], 6);
+    waits.join();
+    EXPECT_EQ(woken, 12);
+}
+
+TEST(Engine, AStopEndsTheWaitForAFlag)
+{
+    Stream stream;
+    rondo_line line = {};
+    uint32_t flag = 0;
+    bool reached = true;
+    Launch launch(1, [&](rondo_lane *lane) { reached = lane->ops->wait_flag(lane, &line, &flag, 1); });
+    ASSERT_EQ(launch.On(stream), ncclSuccess);
+    std::thread waits([&] { EXPECT_EQ(Device()->synchronize(0, stream), ncclSuccess); });
+    usleep(50000);
+    launch.Stop();
+    waits.join();
+    EXPECT_FALSE(reached);
+    EXPECT_EQ(line.waiter, 0u) << "who has gone is still to be rung";
+}
+
 TEST(Engine, ThreadsMayEndWithWorkLeft)
 {
     rondo_line line = {};

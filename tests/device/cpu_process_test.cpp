@@ -51,21 +51,43 @@ TEST(Processes, AnotherProcessReachesAllocationsByOffset)
     }));
 }
 
+// A word that carries its own flag, whose waiters are at the line.
+uint32_t *FlagBeside(rondo_line *line)
+{
+    return (uint32_t *)line->pad;
+}
+
+// What is waited for: the lines' values, or flags.
+enum class By { VALUE, FLAG };
+
+void Signal(By by, rondo_line *line, int i, rondo_switchboard *board)
+{
+    if (by == By::VALUE)
+        rondo_line_publish(line, i, board);
+    else
+        StoreFlag(line, FlagBeside(line), i, board);
+}
+
+bool Await(By by, rondo_lane *lane, rondo_line *line, int i)
+{
+    return by == By::VALUE ? LaneWait(lane, line, i) : LaneWaitFlag(lane, line, FlagBeside(line), i);
+}
+
 // Line `which` is polled by process `which`.
-int PingPong(Shared<rondo_line> &lines, int which, int socket, int count, uint64_t pause_every)
+int PingPong(By by, Shared<rondo_line> &lines, int which, int socket, int count, uint64_t pause_every)
 {
     rondo_switchboard *board = SwapBoards(socket);
     Stream stream;
     Launch launch(1, [&](rondo_lane *lane) {
         for (int i = 1; i <= count; i++) {
             if (which == 0)
-                rondo_line_publish(&lines[1], i, board);
-            if (!LaneWait(lane, &lines[which], i))
+                Signal(by, &lines[1], i, board);
+            if (!Await(by, lane, &lines[which], i))
                 return;
             if (pause_every != 0 && i % pause_every == 0) // long enough for the other side to fall asleep
                 usleep(300);
             if (which == 1)
-                rondo_line_publish(&lines[0], i, board);
+                Signal(by, &lines[0], i, board);
         }
     });
     if (launch.On(stream) != ncclSuccess || Device()->synchronize(0, stream) != ncclSuccess)
@@ -73,27 +95,36 @@ int PingPong(Shared<rondo_line> &lines, int which, int socket, int count, uint64
     return launch.finished() == 1 && Device()->unmap_switchboard(board) == ncclSuccess ? 0 : 2;
 }
 
-TEST(Processes, NoWakeUpIsLost)
+class Wakes : public testing::TestWithParam<By>
+{
+};
+
+INSTANTIATE_TEST_SUITE_P(Processes, Wakes, testing::Values(By::VALUE, By::FLAG),
+                         [](const testing::TestParamInfo<By> &by) {
+                             return by.param == By::VALUE ? "Value" : "Flag";
+                         });
+
+TEST_P(Wakes, NoneIsLost)
 {
     Shared<rondo_line> lines(2);
-    EXPECT_TRUE(
-        InTwoChildren([&](int which, int socket) { return PingPong(lines, which, socket, 20000, 0); }));
+    EXPECT_TRUE(InTwoChildren(
+        [&](int which, int socket) { return PingPong(GetParam(), lines, which, socket, 20000, 0); }));
 }
 
-TEST(Processes, NoWakeUpIsLostWhenEveryWaitSleeps)
+TEST_P(Wakes, NoneIsLostWhenEveryWaitSleeps)
 {
     Shared<rondo_line> lines(2);
     EXPECT_TRUE(InTwoChildren([&](int which, int socket) {
         setenv("RONDO_SPIN_NS", "0", 1);
-        return PingPong(lines, which, socket, 10000, 0);
+        return PingPong(GetParam(), lines, which, socket, 10000, 0);
     }));
 }
 
-TEST(Processes, ASleepingPeerIsWoken)
+TEST_P(Wakes, ASleepingPeerIsWoken)
 {
     Shared<rondo_line> lines(2);
-    EXPECT_TRUE(
-        InTwoChildren([&](int which, int socket) { return PingPong(lines, which, socket, 300, 10); }));
+    EXPECT_TRUE(InTwoChildren(
+        [&](int which, int socket) { return PingPong(GetParam(), lines, which, socket, 300, 10); }));
 }
 
 TEST(Processes, AStopOfAnotherProcessWakesSleepers)
@@ -119,7 +150,9 @@ TEST(Processes, AStopOfAnotherProcessWakesSleepers)
         line = &never;
         result = reached;
         rondo_strand_set_kernel([](rondo_lane *lane, const rondo_kernel_args *) {
-            result[lane->role] = lane->ops->wait(lane, &(*line)[lane->role], 1);
+            rondo_line *own = &(*line)[lane->role];
+            result[lane->role] = lane->role == 0 ? lane->ops->wait(lane, own, 1)
+                                                 : lane->ops->wait_flag(lane, own, FlagBeside(own), 1);
         });
         rondo_launch launch = {&args, 1, [](void *) {}, nullptr};
         Stream stream;

@@ -118,6 +118,19 @@ inline void Publish(rondo_line *line, uint64_t value)
     rondo_line_publish(line, value, Device()->switchboard());
 }
 
+// The same for words that carry their own flag, whose waiters are at the line.
+inline bool LaneWaitFlag(rondo_lane *lane, rondo_line *line, const uint32_t *flag, uint32_t value)
+{
+    return __atomic_load_n(flag, __ATOMIC_RELAXED) == value || lane->ops->wait_flag(lane, line, flag, value);
+}
+
+inline void StoreFlag(rondo_line *line, uint32_t *flag, uint32_t value,
+                      rondo_switchboard *board = Device()->switchboard())
+{
+    __atomic_store_n(flag, value, __ATOMIC_RELAXED);
+    rondo_line_wake(line, board);
+}
+
 class Stream
 {
   public:

@@ -151,6 +151,7 @@ std::deque<World::Lane> World::Lanes(rondo_cpu_kernel kernel, const rondo_lane_o
                                      nullptr,
                                      nullptr,
                                      0,
+                                     nullptr,
                                      false});
     return lanes;
 }
@@ -162,18 +163,36 @@ void World::RunLane(rondo_fiber *, void *argument)
     lane->kernel(&lane->lane, lane->args);
 }
 
-bool World::FiberWait(rondo_lane *lane, rondo_line *line, uint64_t target)
+bool World::HasCome(const Lane &lane)
 {
-    Lane *self = reinterpret_cast<Lane *>(lane);
-    const rondo_note &note = self->args->page->notes[lane->block * 2 + lane->role];
+    if (lane.flag)
+        return __atomic_load_n(lane.flag, __ATOMIC_ACQUIRE) == static_cast<uint32_t>(lane.target);
+    return static_cast<int64_t>(rondo_line_read(lane.line) - lane.target) >= 0;
+}
+
+bool World::Wait(Lane *self, rondo_line *line, const uint32_t *flag, uint64_t target)
+{
+    const rondo_note &note = self->args->page->notes[self->lane.block * 2 + self->lane.role];
 
     if (note.wait != RONDO_WAIT_NONE && note.sequence > 0)
         self->world->notes_seen_++;
     self->line = line;
+    self->flag = flag;
     self->target = target;
     rondo_fiber_yield(self->fiber);
+    bool result = HasCome(*self);
     self->line = nullptr;
-    return static_cast<int64_t>(line->value - target) >= 0;
+    return result;
+}
+
+bool World::FiberWait(rondo_lane *lane, rondo_line *line, uint64_t target)
+{
+    return Wait(reinterpret_cast<Lane *>(lane), line, nullptr, target);
+}
+
+bool World::FiberWaitFlag(rondo_lane *lane, rondo_line *line, const uint32_t *flag, uint32_t value)
+{
+    return Wait(reinterpret_cast<Lane *>(lane), line, flag, value);
 }
 
 void World::FiberYield(rondo_lane *lane)
@@ -203,8 +222,7 @@ bool World::ResumeAll(std::deque<Lane> &lanes)
     bool moved = false;
 
     for (Lane &lane : lanes) {
-        bool ready = !lane.line || static_cast<int64_t>(lane.line->value - lane.target) >= 0 ||
-                     lane.lane.stop->value != 0;
+        bool ready = !lane.line || HasCome(lane) || lane.lane.stop->value != 0;
         if (lane.done || !ready)
             continue;
         moved = true;
@@ -216,7 +234,7 @@ bool World::ResumeAll(std::deque<Lane> &lanes)
 
 bool World::Run(rondo_cpu_kernel kernel)
 {
-    static const rondo_lane_ops ops = {FiberWait, FiberRing, FiberYield};
+    static const rondo_lane_ops ops = {FiberWait, FiberWaitFlag, FiberRing, FiberYield};
     std::deque<Lane> lanes = Lanes(kernel, &ops);
 
     for (Lane &lane : lanes) {
@@ -240,14 +258,24 @@ bool World::Run(rondo_cpu_kernel kernel)
     return Ended();
 }
 
-bool World::ThreadWait(rondo_lane *lane, rondo_line *line, uint64_t target)
+static bool PollUntil(rondo_lane *lane, const std::function<bool()> &has_come)
 {
-    while (static_cast<int64_t>(rondo_line_read(line) - target) < 0) {
+    while (!has_come()) {
         if (rondo_line_read(lane->stop) != 0)
             return false;
         std::this_thread::yield();
     }
     return true;
+}
+
+bool World::ThreadWait(rondo_lane *lane, rondo_line *line, uint64_t target)
+{
+    return PollUntil(lane, [&] { return static_cast<int64_t>(rondo_line_read(line) - target) >= 0; });
+}
+
+bool World::ThreadWaitFlag(rondo_lane *lane, rondo_line *, const uint32_t *flag, uint32_t value)
+{
+    return PollUntil(lane, [&] { return __atomic_load_n(flag, __ATOMIC_ACQUIRE) == value; });
 }
 
 void World::ThreadYield(rondo_lane *)
@@ -257,7 +285,7 @@ void World::ThreadYield(rondo_lane *)
 
 bool World::RunThreads(rondo_cpu_kernel kernel)
 {
-    static const rondo_lane_ops ops = {ThreadWait, ThreadRing, ThreadYield};
+    static const rondo_lane_ops ops = {ThreadWait, ThreadWaitFlag, ThreadRing, ThreadYield};
     std::deque<Lane> lanes = Lanes(kernel, &ops);
     std::vector<std::thread> threads;
 

@@ -123,6 +123,7 @@ class World
         rondo_fiber *fiber;
         rondo_line *line; // waited for, or NULL
         uint64_t target;
+        const uint32_t *flag; // instead of the line's value, unless NULL
         bool done;
     };
 
@@ -133,9 +134,13 @@ class World
     void SpreadStops();
     bool Ended();
 
+    static bool HasCome(const Lane &lane);
+    static bool Wait(Lane *self, rondo_line *line, const uint32_t *flag, uint64_t target);
     static bool FiberWait(rondo_lane *lane, rondo_line *line, uint64_t target);
+    static bool FiberWaitFlag(rondo_lane *lane, rondo_line *line, const uint32_t *flag, uint32_t value);
     static void FiberYield(rondo_lane *lane);
     static bool ThreadWait(rondo_lane *lane, rondo_line *line, uint64_t target);
+    static bool ThreadWaitFlag(rondo_lane *lane, rondo_line *line, const uint32_t *flag, uint32_t value);
     static void ThreadYield(rondo_lane *lane);
     static void FiberRing(rondo_switchboard *board, uint32_t waiter);
     static void ThreadRing(rondo_switchboard *board, uint32_t waiter);

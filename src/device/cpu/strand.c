@@ -24,8 +24,9 @@ struct rondo_strand {
     struct rondo_strand *next;
     struct rondo_fiber *fiber;
     const struct rondo_kernel_args *args;
-    struct rondo_line *line; /* waited for; NULL: can go on */
+    struct rondo_line *line; /* waited for, or where a sleeper says that it waits for flag; NULL: can go on */
     uint64_t target;
+    const uint32_t *flag; /* NULL: the line's own value */
 };
 
 static struct rondo_strand *free_strands; /* under the lock */
@@ -38,16 +39,36 @@ static bool has_reached(const struct rondo_line *line, uint64_t target)
     return rondo_line_read(line) - target < (uint64_t)1 << 63;
 }
 
-/* On the fiber. Nothing thread-local may be used here: the thread may change at every yield. */
-static bool wait_for_line(struct rondo_lane *lane, struct rondo_line *line, uint64_t target)
+/* The acquire pairs with the sequentially consistent fence after the words were stored (line.h, step 2). */
+static bool has_come(const struct rondo_strand *strand)
 {
-    struct rondo_strand *strand = (struct rondo_strand *)lane;
+    if (strand->flag)
+        return __atomic_load_n(strand->flag, __ATOMIC_ACQUIRE) == (uint32_t)strand->target;
+    return has_reached(strand->line, strand->target);
+}
 
+/* On the fiber. Nothing thread-local may be used here: the thread may change at every yield. */
+static bool wait_for(struct rondo_strand *strand, struct rondo_line *line, const uint32_t *flag,
+                     uint64_t target)
+{
     strand->target = target;
+    strand->flag = flag;
     strand->line = line;
     rondo_fiber_yield(strand->fiber);
+    bool result = has_come(strand);
     strand->line = NULL;
-    return has_reached(line, target);
+    return result;
+}
+
+static bool wait_for_line(struct rondo_lane *lane, struct rondo_line *line, uint64_t target)
+{
+    return wait_for((struct rondo_strand *)lane, line, NULL, target);
+}
+
+static bool wait_for_flag(struct rondo_lane *lane, struct rondo_line *line, const uint32_t *flag,
+                          uint32_t value)
+{
+    return wait_for((struct rondo_strand *)lane, line, flag, value);
 }
 
 static void let_others_run(struct rondo_lane *lane)
@@ -57,6 +78,7 @@ static void let_others_run(struct rondo_lane *lane)
 
 static const struct rondo_lane_ops lane_ops = {
     .wait = wait_for_line,
+    .wait_flag = wait_for_flag,
     .ring = rondo_doorbell_ring,
     .yield = let_others_run,
 };
@@ -205,7 +227,7 @@ void rondo_item_start(struct rondo_item *item)
 
 static bool can_go_on(const struct rondo_strand *strand, bool is_stopped)
 {
-    return is_stopped || !strand->line || has_reached(strand->line, strand->target);
+    return is_stopped || !strand->line || has_come(strand);
 }
 
 bool rondo_item_resume(struct rondo_item *item)

@@ -13,6 +13,9 @@
  *                                                     5. sleep while the sequence is the one read in 1
  *
  * Of the two fences one comes first: either the publisher sees the waiter, or the sleeper sees the value.
+ *
+ * Words that carry their own flags (LL, LL128) have no counter, but a line whose waiter serves them: what is
+ * stored and loaded as the value above is then the words, wherever they are.
  */
 #ifndef RONDO_DEVICE_LINE_H
 #define RONDO_DEVICE_LINE_H
@@ -57,16 +60,22 @@ void rondo_doorbell_ring(struct rondo_switchboard *board, uint32_t waiter);
 }
 #endif
 
+/* Steps 2 and 3 above, after step 1 was done with words of their own. */
+static inline void rondo_line_wake(struct rondo_line *line, struct rondo_switchboard *board)
+{
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    uint32_t waiter = __atomic_load_n(&line->waiter, __ATOMIC_RELAXED);
+    if (waiter != 0)
+        rondo_doorbell_ring(board, waiter);
+}
+
 /* Advance a line so that all earlier writes of this thread may be read by who sees the value. The three
  * steps above. */
 static inline void rondo_line_publish(struct rondo_line *line, uint64_t value,
                                       struct rondo_switchboard *board)
 {
     __atomic_store_n(&line->value, value, __ATOMIC_RELEASE);
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    uint32_t waiter = __atomic_load_n(&line->waiter, __ATOMIC_RELAXED);
-    if (waiter != 0)
-        rondo_doorbell_ring(board, waiter);
+    rondo_line_wake(line, board);
 }
 
 /* Pairs with rondo_line_publish: after it returns v, everything written before v was published may be
