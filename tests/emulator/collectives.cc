@@ -13,8 +13,8 @@ void Machine::CheckWarpFree(const Lane &lane)
         Fail(Fault::DIVERGENCE, std::string("a lane ") + lane.operation + " while its warp acts together");
 }
 
-// All lanes of the block arrive at an operation of one kind. Lane 0's verdict, which each lane gets a copy
-// of: lane 0 may be at the next one before the others wake.
+// All lanes of the block arrive at an operation of one kind. Lane 0's verdict, or whether all are true, which
+// each lane gets a copy of: lane 0 may be at the next one before the others wake.
 bool Machine::ArriveBlock(Collective collective, bool verdict, bool orders)
 {
     Lane &lane = *current_;
@@ -26,7 +26,9 @@ bool Machine::ArriveBlock(Collective collective, bool verdict, bool orders)
     if (team.arrived > 0 && team.collective != collective)
         Fail(Fault::DIVERGENCE, "lanes of one block wait at a barrier and at agree");
     team.collective = collective;
-    if (lane.lane == 0)
+    if (collective == Collective::AGREE_ALL)
+        team.verdict = verdict && (team.verdict || team.arrived == 0);
+    else if (lane.lane == 0)
         team.verdict = verdict;
     if (++team.arrived < team.lanes.size()) {
         Block(lane, State::BARRIER);
@@ -49,6 +51,12 @@ bool Machine::Agree(bool verdict, bool orders, const Site &site)
 {
     Step("waits at agree", site);
     return ArriveBlock(Collective::AGREE, verdict, orders);
+}
+
+bool Machine::AgreeAll(bool verdict, bool orders, const Site &site)
+{
+    Step("waits at agree_all", site);
+    return ArriveBlock(Collective::AGREE_ALL, verdict, orders);
 }
 
 void Machine::Barrier(const Site &site)

@@ -16,7 +16,6 @@ Lane *Machine::current_ = nullptr;
 namespace
 {
 
-constexpr size_t kStack = 48 << 10;
 constexpr unsigned kLooks = 2; // of a poller, all of the newest, before it counts as stuck
 
 } // namespace

@@ -27,12 +27,13 @@ namespace emulator
 {
 
 constexpr unsigned kWarp = 32, kLineLanes = 8;
+constexpr size_t kStack = 48 << 10; // of a lane
 
 class Machine;
 struct Team;
 
 enum class State { READY, BARRIER, SOME_BARRIER, WARP, LINE, POLL, DONE };
-enum class Collective { NONE, BARRIER, AGREE, WARP_BARRIER, SHUFFLE, VOTE, LOAD_LINE, STORE_LINE };
+enum class Collective { NONE, BARRIER, AGREE, AGREE_ALL, WARP_BARRIER, SHUFFLE, VOTE, LOAD_LINE, STORE_LINE };
 
 struct Lane : Runnable {
     Machine *machine = nullptr;
@@ -160,7 +161,8 @@ class Machine
 
     // The operations, called by the running lane. Each may let others run first.
 
-    // Check a plain access and return where the host finds the bytes. alignment: that the access needs.
+    // Check a plain access and return where the host finds the bytes. alignment: that the access needs. What a
+    // lane has on its own stack is its own.
     void *Touch(const void *p, size_t bytes, size_t alignment, bool writes, const char *operation,
                 const Site &site);
 
@@ -171,6 +173,7 @@ class Machine
 
     void Barrier(const Site &site);
     bool Agree(bool verdict, bool orders, const Site &site);
+    bool AgreeAll(bool verdict, bool orders, const Site &site);
     void BarrierSome(unsigned id, unsigned lanes, const Site &site);
     void WarpBarrier(const Site &site);
     uint64_t Shuffle(uint64_t value, unsigned from, const Site &site);

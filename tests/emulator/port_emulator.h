@@ -88,6 +88,13 @@ RONDO_INLINE bool agree(bool verdict, RONDO_SITE)
     return emulated().Agree(verdict, EffectAt(site.mutant) != Effect::RELAXED, site);
 }
 
+RONDO_INLINE bool agree_all(bool verdict, RONDO_SITE)
+{
+    if (IsRemoved(site.mutant))
+        return verdict;
+    return emulated().AgreeAll(verdict, EffectAt(site.mutant) != Effect::RELAXED, site);
+}
+
 RONDO_INLINE void barrier_some(unsigned id, unsigned lanes, RONDO_SITE)
 {
     if (!IsRemoved(site.mutant))
@@ -244,6 +251,17 @@ RONDO_INLINE bool poll_again(const machine &m, unsigned &polls, RONDO_SITE)
 {
     polls++;
     return emulated().PollAgain(m.stop, site) || IsRemoved(site.mutant);
+}
+
+RONDO_INLINE bool wait_flag(const machine &m, struct rondo_line *, const uint32_t *, uint32_t,
+                            unsigned &polls, RONDO_SITE)
+{
+    return poll_again(m, polls, site);
+}
+
+// Nobody sleeps here.
+RONDO_INLINE void announce(const machine &, struct rondo_line *, struct rondo_switchboard *)
+{
 }
 
 RONDO_INLINE void publish(const machine &, struct rondo_line *line, uint64_t value,

@@ -133,6 +133,7 @@ rondo_work OperationRun::MakeWork(unsigned rank, unsigned channel, uint64_t firs
     work.chunk = operation_.chunk;
     work.scalar = scalar_;
     work.number = 7;
+    work.protocol = static_cast<uint8_t>(world_.protocol);
     work.root = operation_.root;
     work.channel = channel;
     work.from = world_.RingFrom(rank, channel);

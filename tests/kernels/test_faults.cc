@@ -4,12 +4,35 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 namespace
 {
 
 constexpr uint64_t kSlotBytes = 256;
+
+// Each protocol, its slots large enough for chunks of kSlotBytes.
+class Fault : public testing::TestWithParam<rondo_protocol>
+{
+};
+
+class Stop : public testing::TestWithParam<rondo_protocol>
+{
+};
+
+class Doorbell : public testing::TestWithParam<rondo_protocol>
+{
+};
+
+std::string NameOf(const testing::TestParamInfo<rondo_protocol> &info)
+{
+    return ProtocolName(info.param);
+}
+
+INSTANTIATE_TEST_SUITE_P(Protocols, Fault, testing::ValuesIn(kProtocols), NameOf);
+INSTANTIATE_TEST_SUITE_P(Protocols, Stop, testing::ValuesIn(kProtocols), NameOf);
+INSTANTIATE_TEST_SUITE_P(Protocols, Doorbell, testing::ValuesIn(kProtocols), NameOf);
 
 rondo_cpu_kernel Kernel()
 {
@@ -35,13 +58,13 @@ const rondo_fault *FaultOf(World &world, unsigned *rank_out)
     return nullptr;
 }
 
-TEST(Fault, OtherOperationIsNamed)
+TEST_P(Fault, OtherOperationIsNamed)
 {
     for (rondo_work_kind kind :
          {RONDO_WORK_RING_ALL_REDUCE, RONDO_WORK_RING_ALL_GATHER, RONDO_WORK_RING_REDUCE_SCATTER,
           RONDO_WORK_RING_BROADCAST, RONDO_WORK_RING_REDUCE, RONDO_WORK_CHAIN_ALL_REDUCE})
         for (unsigned odd = 0; odd < 4; odd++) {
-            World world(4, 1, kSlotBytes);
+            World world(4, 1, SlotBytes(GetParam()), GetParam());
             OperationRun run(world, SomeOperation(kind), 1);
             run.AddWorks(111);
             world.Amend(odd, [](rondo_work &work) { work.fingerprint = 222; });
@@ -61,9 +84,9 @@ TEST(Fault, OtherOperationIsNamed)
         }
 }
 
-TEST(Fault, OtherBytesOfTheSameOperation)
+TEST_P(Fault, OtherBytesOfTheSameOperation)
 {
-    World world(3, 1, kSlotBytes);
+    World world(3, 1, SlotBytes(GetParam()), GetParam());
     OperationRun run(world, SomeOperation(RONDO_WORK_RING_ALL_REDUCE), 1);
     unsigned rank = 0;
 
@@ -77,9 +100,9 @@ TEST(Fault, OtherBytesOfTheSameOperation)
     EXPECT_NE(fault->expected_bytes, fault->found_bytes);
 }
 
-TEST(Fault, LongerMessageNeverWritesBeyondTheReceiver)
+TEST_P(Fault, LongerMessageNeverWritesBeyondTheReceiver)
 {
-    World world(2, 1, kSlotBytes);
+    World world(2, 1, SlotBytes(GetParam()), GetParam());
     std::vector<unsigned char> sent(1000, 1), received(100, 0);
     rondo_work send{}, recv{};
 
@@ -87,6 +110,7 @@ TEST(Fault, LongerMessageNeverWritesBeyondTheReceiver)
     send.send = sent.data();
     send.count = sent.size();
     send.chunk = recv.chunk = kSlotBytes;
+    send.protocol = recv.protocol = static_cast<uint8_t>(GetParam());
     send.fingerprint = recv.fingerprint = 5; /* as if the hashes collided */
     send.to = world.PairTo(0, 1);
     recv.kind = RONDO_WORK_RECV;
@@ -103,11 +127,11 @@ TEST(Fault, LongerMessageNeverWritesBeyondTheReceiver)
 }
 
 // Raised at every possible moment, a stop ends all kinds of works on all ranks.
-TEST(Stop, EndsEveryWorkAtAnyMoment)
+TEST_P(Stop, EndsEveryWorkAtAnyMoment)
 {
     for (int kind = RONDO_WORK_RING_ALL_REDUCE; kind <= RONDO_WORK_CHAIN_REDUCE; kind++)
         for (unsigned at = 0; at < 200; at++) {
-            World world(3, 1, kSlotBytes);
+            World world(3, 1, SlotBytes(GetParam()), GetParam());
             OperationRun run(world, SomeOperation(static_cast<rondo_work_kind>(kind)), at);
             bool raised = false;
 
@@ -130,9 +154,9 @@ TEST(Stop, EndsEveryWorkAtAnyMoment)
         }
 }
 
-TEST(Stop, RaisedBeforehandMovesNothing)
+TEST_P(Stop, RaisedBeforehandMovesNothing)
 {
-    World world(2, 1, kSlotBytes);
+    World world(2, 1, SlotBytes(GetParam()), GetParam());
     OperationRun run(world, SomeOperation(RONDO_WORK_RING_ALL_REDUCE), 1);
     std::vector<unsigned char> before = run.Result(0);
 
@@ -141,10 +165,37 @@ TEST(Stop, RaisedBeforehandMovesNothing)
     run.AddWorks(1);
     EXPECT_FALSE(world.Run(Kernel()));
     EXPECT_EQ(run.Result(0), before);
-    EXPECT_EQ(world.RingFrom(1, 0)->posted->value, 0u);
+    const rondo_end *from = world.RingFrom(1, 0);
+    EXPECT_EQ(from->posted->value, 0u);
+    EXPECT_EQ(std::count(from->slots, from->slots + RONDO_SLOTS * from->slot_bytes, 0),
+              static_cast<long>(RONDO_SLOTS * from->slot_bytes));
 }
 
-TEST(Stop, EndsALongCopy)
+// Also where nothing has to wait: all is there, and there is nothing to send.
+TEST_P(Stop, RaisedBeforehandTakesNothing)
+{
+    World world(2, 1, SlotBytes(GetParam()), GetParam());
+    std::vector<unsigned char> sent(3 * kSlotBytes, 1), received(3 * kSlotBytes, 0);
+    rondo_work send{}, recv{};
+
+    send.kind = RONDO_WORK_SEND;
+    send.protocol = recv.protocol = static_cast<uint8_t>(GetParam());
+    send.count = recv.count = sent.size();
+    send.chunk = recv.chunk = kSlotBytes;
+    send.send = sent.data();
+    send.to = world.PairTo(0, 1);
+    recv.kind = RONDO_WORK_RECV;
+    recv.recv = received.data();
+    recv.from = world.PairFrom(1, 0);
+    world.Add(0, 0, 0, send);
+    ASSERT_TRUE(world.Run(Kernel()));
+    world.RaiseStop(1, RONDO_STOP_ABORT);
+    world.Add(1, 0, 1, recv);
+    EXPECT_FALSE(world.Run(Kernel()));
+    EXPECT_EQ(received, std::vector<unsigned char>(3 * kSlotBytes, 0));
+}
+
+TEST(StopAlone, EndsALongCopy)
 {
     World world(1, 1, kSlotBytes);
     std::vector<unsigned char> from(4 << 20, 1), to(4 << 20, 0);
@@ -169,6 +220,8 @@ TEST(Unsound, WorksAreRefused)
         [](rondo_work &work) { work.redop = RONDO_REDOP_NUM; },
         [](rondo_work &work) { work.chunk = 0; },
         [](rondo_work &work) { work.chunk = kSlotBytes / 4 + 1; },
+        [](rondo_work &work) { work.protocol = RONDO_PROTOCOL_NUM; },
+        [](rondo_work &work) { work.protocol = 255; },
         [](rondo_work &work) { work.from = nullptr; },
         [](rondo_work &work) { work.to = nullptr; },
     };
@@ -184,6 +237,22 @@ TEST(Unsound, WorksAreRefused)
         EXPECT_EQ(world.Fault(1).peer, -1);
         EXPECT_EQ(world.Page(1).stop.value, RONDO_STOP_VALUE(ncclInternalError, -1));
     }
+}
+
+// What fits a slot is not what fits it beside flags and head.
+TEST(Unsound, ChunkBeyondTheDataOfASlot)
+{
+    for (auto [protocol, data] : {std::pair(RONDO_PROTOCOL_SIMPLE, 256u), std::pair(RONDO_PROTOCOL_LL, 112u),
+                                  std::pair(RONDO_PROTOCOL_LL128, 224u)})
+        for (unsigned over : {0u, 1u}) {
+            World world(2, 1, kSlotBytes, protocol);
+            Operation operation = SomeOperation(RONDO_WORK_RING_ALL_GATHER);
+            operation.dtype = ncclUint8;
+            operation.chunk = data + over;
+            OperationRun run(world, operation, 1);
+            run.AddWorks(1);
+            EXPECT_EQ(world.Run(Kernel()), over == 0) << ProtocolName(protocol);
+        }
 }
 
 // In precise mode a narrow type needs a slot for accumulators.
@@ -203,9 +272,9 @@ TEST(Unsound, PreciseChunkThatFitsOnlyNarrow)
     EXPECT_FALSE(world.Run(Kernel()));
 }
 
-TEST(Doorbell, SleepersAreRungAndNobodyElse)
+TEST_P(Doorbell, SleepersAreRungAndNobodyElse)
 {
-    World world(2, 1, kSlotBytes);
+    World world(2, 1, SlotBytes(GetParam()), GetParam());
     OperationRun run(world, SomeOperation(RONDO_WORK_RING_BROADCAST), 1);
     auto *board = reinterpret_cast<rondo_switchboard *>(&run); /* never looked into */
 
@@ -219,9 +288,9 @@ TEST(Doorbell, SleepersAreRungAndNobodyElse)
         EXPECT_EQ(ring, (std::pair<rondo_switchboard *, uint32_t>(board, 3)));
 }
 
-TEST(Doorbell, AFaultWakesItsOwnProcess)
+TEST_P(Doorbell, AFaultWakesItsOwnProcess)
 {
-    World world(2, 1, kSlotBytes);
+    World world(2, 1, SlotBytes(GetParam()), GetParam());
     OperationRun run(world, SomeOperation(RONDO_WORK_RING_BROADCAST), 1);
 
     World::Rings().clear();

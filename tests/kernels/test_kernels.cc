@@ -9,7 +9,7 @@ using namespace reference;
 namespace
 {
 
-constexpr uint64_t kSlotBytes = 256;
+constexpr uint64_t kChunkBytes = 256;
 constexpr uint64_t kFingerprint = 0x1234567890abcdefull;
 
 // Every kind that both receives and sends.
@@ -50,8 +50,18 @@ std::vector<uint64_t> Counts(unsigned ranks, unsigned channels, uint64_t chunk)
     return counts;
 }
 
-class Collective : public testing::TestWithParam<rondo_work_kind>
+class Collective : public testing::TestWithParam<std::tuple<rondo_work_kind, rondo_protocol>>
 {
+  protected:
+    rondo_work_kind Kind() const
+    {
+        return std::get<0>(GetParam());
+    }
+
+    rondo_protocol Protocol() const
+    {
+        return std::get<1>(GetParam());
+    }
 };
 
 // Ranks, channels, counts, roots, offsets, in and out of place; types and operations take turns.
@@ -61,12 +71,12 @@ TEST_P(Collective, CountsAroundEveryBoundary)
 
     for (unsigned ranks = 2; ranks <= 8; ranks++)
         for (unsigned channels = 1; channels <= 3; channels++) {
-            World world(ranks, channels, kSlotBytes);
+            World world(ranks, channels, SlotBytes(Protocol()), Protocol());
             for (uint64_t chunk : {1, 16, 32}) {
                 if (chunk == 1 && channels == 3)
                     continue;
                 for (uint64_t count : Counts(ranks, channels, chunk)) {
-                    Operation operation{GetParam()};
+                    Operation operation{Kind()};
                     operation.dtype = Types()[turn % RONDO_DTYPE_NUM].id;
                     operation.redop = static_cast<int>(turn / 5 % RONDO_REDOP_NUM);
                     operation.count = count;
@@ -87,14 +97,14 @@ TEST_P(Collective, CountsAroundEveryBoundary)
 
 TEST_P(Collective, EveryTypeAndOperation)
 {
-    World world(5, 2, kSlotBytes);
+    World world(5, 2, SlotBytes(Protocol()), Protocol());
     unsigned turn = 0;
 
     for (const Type &type : Types())
         for (int redop = 0; redop < RONDO_REDOP_NUM; redop++)
             for (const Isa &isa : Isas())
                 for (bool precise : {false, true}) {
-                    Operation operation{GetParam()};
+                    Operation operation{Kind()};
                     operation.dtype = type.id;
                     operation.redop = redop;
                     operation.count = 333;
@@ -110,7 +120,69 @@ TEST_P(Collective, EveryTypeAndOperation)
                 }
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, Collective, testing::ValuesIn(kCollectives));
+// Slots of many lines and lanes' shares, full to the last byte and nearly so.
+TEST_P(Collective, PartsThatFillASlot)
+{
+    constexpr uint64_t slot_bytes = 2560;
+    World world(3, 1, slot_bytes, Protocol());
+    unsigned turn = 0;
+
+    for (const Type &type : Types())
+        for (bool precise : {false, true}) {
+            Operation operation{Kind()};
+            operation.dtype = type.id;
+            operation.precise = precise;
+            uint64_t wire = precise && operation.IsReduction() ? rondo_dtype_wide_bytes(type.id) : type.bytes;
+            operation.chunk = rondo_protocol_capacity(Protocol(), slot_bytes) / wire;
+            for (uint64_t count : {operation.chunk - 1, operation.chunk, operation.chunk + 1,
+                                   3 * operation.chunk - 1, 3 * operation.chunk}) {
+                operation.count = count;
+                operation.root = static_cast<int32_t>(turn % 3);
+                operation.in_place = turn / 2 % 2;
+                operation.offset = turn % 16;
+                RunOne(world, operation, Isas()[turn % Isas().size()].kernel, turn);
+                if (HasFatalFailure())
+                    return;
+                turn++;
+            }
+        }
+}
+
+// Long after the start: steps pass 2^31 and 2^32, where flags of 32 bits begin again. Every kind meets slots
+// as that many steps leave them, and leaves no word that a later step could take for its own.
+TEST_P(Collective, StepsPassTheWrapOfFlags)
+{
+    for (uint64_t wrap : {uint64_t{1} << 31, uint64_t{1} << 32, uint64_t{3} << 31, uint64_t{1} << 63}) {
+        World world(3, 1, SlotBytes(Protocol()), Protocol());
+        world.first_step = wrap - 21;
+        world.OrderByRank(0);
+        for (unsigned turn = 0; turn < 40; turn++) {
+            Operation operation{Kind()};
+            operation.count = 1 + turn * 17 % 90;
+            RunOne(world, operation, Isas()[turn % Isas().size()].kernel, turn);
+            if (HasFatalFailure())
+                return;
+        }
+        world.ForEachConnection([&](const rondo_end &to) {
+            if (to.step < wrap + RONDO_SLOTS) /* a root sends nothing, or its predecessor */
+                return;
+            auto *flags = reinterpret_cast<const uint32_t *>(to.slots);
+            uint64_t words = RONDO_SLOTS * to.slot_bytes / 8;
+            for (uint64_t i = 0; Protocol() == RONDO_PROTOCOL_LL && i < words; i++)
+                ASSERT_LE(static_cast<uint32_t>(to.step) - flags[2 * i + 1], to.step - wrap + RONDO_SLOTS)
+                    << "word " << i << " of " << words << " was not refreshed";
+        });
+    }
+}
+
+std::string NameOf(const testing::TestParamInfo<std::tuple<rondo_work_kind, rondo_protocol>> &info)
+{
+    return "Kind" + std::to_string(std::get<0>(info.param)) + ProtocolName(std::get<1>(info.param));
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, Collective,
+                         testing::Combine(testing::ValuesIn(kCollectives), testing::ValuesIn(kProtocols)),
+                         NameOf);
 
 // Sums that are exact in the accumulator are rounded once.
 TEST(Precise, NarrowSumsAreRoundedOnce)
@@ -119,11 +191,12 @@ TEST(Precise, NarrowSumsAreRoundedOnce)
          {RONDO_WORK_RING_ALL_REDUCE, RONDO_WORK_RING_REDUCE_SCATTER, RONDO_WORK_RING_REDUCE})
         for (const Type &type : Types())
             for (unsigned ranks = 2; IsNarrow(type.id) && ranks <= 8; ranks++) {
-                World world(ranks, 2, kSlotBytes);
+                rondo_protocol protocol = kProtocols[ranks % std::size(kProtocols)];
+                World world(ranks, 2, SlotBytes(protocol), protocol);
                 Operation operation{kind};
                 operation.dtype = type.id;
                 operation.count = 777;
-                operation.chunk = 64; /* 256 bytes of float */
+                operation.chunk = kChunkBytes / 4; /* of float */
                 operation.precise = true;
                 operation.channels = 2;
                 operation.inputs = Inputs::SIXTEENTHS;
@@ -144,7 +217,8 @@ TEST(Deterministic, ChainsFoldInRankOrder)
             for (int redop = 0; redop < RONDO_REDOP_NUM; redop++)
                 for (const Isa &isa : Isas()) {
                     unsigned ranks = 2 + turn % 7, channels = 1 + turn % 3;
-                    World world(ranks, channels, kSlotBytes);
+                    rondo_protocol protocol = kProtocols[turn / 2 % std::size(kProtocols)];
+                    World world(ranks, channels, SlotBytes(protocol), protocol);
                     Operation operation{kind};
                     operation.dtype = type.id;
                     operation.redop = redop;
@@ -163,7 +237,7 @@ TEST(Deterministic, ChainsFoldInRankOrder)
 // Several works in one list, and several launches, over the same connections.
 TEST(Lists, WorksFollowEachOtherOverOneConnection)
 {
-    World world(4, 1, kSlotBytes);
+    World world(4, 1, 640);
     std::deque<OperationRun> runs;
 
     for (unsigned launch = 0; launch < 3; launch++) {
@@ -171,6 +245,7 @@ TEST(Lists, WorksFollowEachOtherOverOneConnection)
         for (unsigned i = 0; i < 10; i++) {
             Operation operation{kCollectives[i % std::size(kCollectives)]};
             operation.count = 1 + 37 * i;
+            world.protocol = kProtocols[(launch + i) / 2 % std::size(kProtocols)];
             runs.emplace_back(world, operation, launch * 10 + i);
             runs.back().AddWorks(launch * 10 + i);
         }
@@ -184,28 +259,32 @@ TEST(Lists, WorksFollowEachOtherOverOneConnection)
 // Real threads, for ThreadSanitizer.
 TEST(Threads, RanksOnThreadsOfTheirOwn)
 {
-    World world(4, 2, kSlotBytes);
+    World world(4, 2, 640);
 
-    for (rondo_work_kind kind : kCollectives) {
-        Operation operation{kind};
-        operation.count = 1000;
-        operation.channels = 2;
-        world.OrderByRank(1);
-        OperationRun run(world, operation, kind);
-        run.AddWorks(kFingerprint);
-        ASSERT_TRUE(world.RunThreads(Isas().back().kernel));
-        run.Verify();
-    }
+    for (rondo_work_kind kind : kCollectives)
+        for (rondo_protocol protocol : kProtocols) {
+            Operation operation{kind};
+            operation.count = 1000;
+            operation.channels = 2;
+            world.protocol = protocol;
+            world.OrderByRank(1);
+            OperationRun run(world, operation, kind);
+            run.AddWorks(kFingerprint);
+            ASSERT_TRUE(world.RunThreads(Isas().back().kernel));
+            run.Verify();
+        }
 }
 
-rondo_work Message(rondo_work_kind kind, void *memory, uint64_t bytes, rondo_end *end, uint64_t fingerprint)
+rondo_work Message(rondo_protocol protocol, rondo_work_kind kind, void *memory, uint64_t bytes,
+                   rondo_end *end, uint64_t fingerprint)
 {
     rondo_work work{};
 
     work.kind = static_cast<uint8_t>(kind);
     work.operation = kind == RONDO_WORK_SEND ? RONDO_OP_SEND : RONDO_OP_RECV;
+    work.protocol = static_cast<uint8_t>(protocol);
     work.count = bytes;
-    work.chunk = kSlotBytes;
+    work.chunk = kChunkBytes;
     work.fingerprint = fingerprint;
     if (kind == RONDO_WORK_SEND) {
         work.send = memory;
@@ -222,8 +301,10 @@ TEST(PointToPoint, AllPairsInRounds)
 {
     const uint64_t sizes[] = {0, 1, 255, 256, 257, 5000, 0, 511, 512, 513, 2048, 2049};
 
-    for (unsigned ranks = 2; ranks <= 8; ranks++) {
-        World world(ranks, 1, kSlotBytes);
+    for (unsigned turn = 0; turn < 21; turn++) {
+        unsigned ranks = 2 + turn / 3;
+        rondo_protocol protocol = kProtocols[turn % 3];
+        World world(ranks, 1, SlotBytes(protocol), protocol);
         std::vector<std::vector<unsigned char>> sent(ranks * ranks), received(ranks * ranks);
         for (unsigned d = 1; d < ranks; d++)
             for (unsigned rank = 0; rank < ranks; rank++) {
@@ -233,10 +314,10 @@ TEST(PointToPoint, AllPairsInRounds)
                 sent[rank * ranks + to].assign(out, static_cast<unsigned char>(rank * ranks + to));
                 received[from * ranks + rank].assign(in, 0xee);
                 world.Add(rank, 0, 0,
-                          Message(RONDO_WORK_SEND, sent[rank * ranks + to].data(), out,
+                          Message(protocol, RONDO_WORK_SEND, sent[rank * ranks + to].data(), out,
                                   world.PairTo(rank, to), 100 + out));
                 world.Add(rank, 0, 1,
-                          Message(RONDO_WORK_RECV, received[from * ranks + rank].data(), in,
+                          Message(protocol, RONDO_WORK_RECV, received[from * ranks + rank].data(), in,
                                   world.PairFrom(rank, from), 100 + in));
             }
         ASSERT_TRUE(world.Run(Isas()[ranks % Isas().size()].kernel));
@@ -246,7 +327,7 @@ TEST(PointToPoint, AllPairsInRounds)
 
 TEST(Copy, OneRankAlone)
 {
-    World world(1, 1, kSlotBytes);
+    World world(1, 1, kChunkBytes);
 
     for (const Type &type : Types())
         for (int redop = 0; redop < RONDO_REDOP_NUM; redop++)
@@ -282,7 +363,7 @@ TEST(Copy, OneRankAlone)
 // A scalar in device memory is one element of the user's type, read when the work runs.
 TEST(Copy, ScalarInMemory)
 {
-    World world(1, 1, kSlotBytes);
+    World world(1, 1, kChunkBytes);
 
     for (const Type &type : Types()) {
         unsigned char element[9], x[8], out[8] = {};

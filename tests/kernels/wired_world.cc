@@ -16,7 +16,8 @@ template <class T> Aligned<T> MakeAligned(size_t bytes)
     return Aligned<T>(static_cast<T *>(memory));
 }
 
-World::World(unsigned ranks, unsigned channels, uint64_t slot_bytes) : slot_bytes_(slot_bytes), ranks_(ranks)
+World::World(unsigned ranks, unsigned channels, uint64_t slot_bytes, rondo_protocol first)
+    : protocol(first), slot_bytes_(slot_bytes), ranks_(ranks)
 {
     std::mt19937 random(ranks * 100 + channels);
 
@@ -46,10 +47,29 @@ void World::OrderByRank(unsigned channel)
     }
 }
 
+namespace
+{
+
+// As 2^31 steps and more leave a slot: words of LL were all refreshed when bit 31 of their flag last changed,
+// and many of them were not needed since.
+void MakeStale(unsigned char *slots, uint64_t slot_bytes, rondo_protocol protocol, uint64_t first_step)
+{
+    if (protocol != RONDO_PROTOCOL_LL || first_step >> 31 == 0)
+        return;
+    for (uint64_t s = 0; s < RONDO_SLOTS; s++) {
+        auto *word = reinterpret_cast<uint32_t *>(slots + s * slot_bytes);
+        uint64_t refreshed = (first_step >> 31 << 31) - RONDO_SLOTS + s;
+        for (uint64_t i = 0; i < slot_bytes / 8; i++)
+            word[2 * i + 1] = static_cast<uint32_t>(refreshed + 1);
+    }
+}
+
+} // namespace
+
 // key: channel + 1 of a ring, 0 of the pair's own.
 World::Connection &World::Connect(unsigned from, unsigned to, unsigned key)
 {
-    std::unique_ptr<Connection> &slot = connections_[{key, {from, to}}];
+    std::unique_ptr<Connection> &slot = connections_[{protocol, key, from, to}];
 
     if (!slot) {
         slot = std::make_unique<Connection>();
@@ -58,13 +78,32 @@ World::Connection &World::Connect(unsigned from, unsigned to, unsigned key)
         c.consumed = MakeAligned<rondo_line>(sizeof(rondo_line));
         c.heads = MakeAligned<rondo_slot_head>(RONDO_SLOTS * sizeof(rondo_slot_head));
         c.slots = MakeAligned<unsigned char>(RONDO_SLOTS * slot_bytes_);
-        c.to = {0, c.posted.get(), c.consumed.get(), c.heads.get(), c.slots.get(), slot_bytes_, nullptr, 0,
+        c.to = {first_step,
+                c.posted.get(),
+                c.consumed.get(),
+                c.heads.get(),
+                c.slots.get(),
+                slot_bytes_,
+                nullptr,
+                0,
                 0};
+        if (first_step > 0) {
+            c.posted->value = first_step;
+            c.consumed->value =
+                protocol == RONDO_PROTOCOL_SIMPLE ? first_step : first_step - first_step % RONDO_CREDIT_STEPS;
+            MakeStale(c.slots.get(), slot_bytes_, protocol, first_step);
+        }
         c.from = c.to;
         c.to.peer_rank = static_cast<int32_t>(to);
         c.from.peer_rank = static_cast<int32_t>(from);
     }
     return *slot;
+}
+
+void World::ForEachConnection(const std::function<void(const rondo_end &to)> &look)
+{
+    for (const auto &entry : connections_)
+        look(entry.second->to);
 }
 
 rondo_end *World::RingTo(unsigned rank, unsigned channel)

@@ -16,6 +16,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <vector>
 
 struct FreeDeleter {
@@ -25,6 +26,20 @@ struct FreeDeleter {
     }
 };
 
+constexpr rondo_protocol kProtocols[] = {RONDO_PROTOCOL_SIMPLE, RONDO_PROTOCOL_LL, RONDO_PROTOCOL_LL128};
+
+inline const char *ProtocolName(rondo_protocol protocol)
+{
+    static const char *const names[] = {"Simple", "LL", "LL128"};
+    return names[protocol];
+}
+
+// Of slots that hold 256 bytes at least.
+inline uint64_t SlotBytes(rondo_protocol protocol)
+{
+    return protocol == RONDO_PROTOCOL_LL ? 640 : protocol == RONDO_PROTOCOL_LL128 ? 384 : 256;
+}
+
 template <class T> using Aligned = std::unique_ptr<T, FreeDeleter>;
 
 // Zeroed, aligned to a line, and of exactly this size so that AddressSanitizer guards its end.
@@ -33,7 +48,8 @@ template <class T> Aligned<T> MakeAligned(size_t bytes);
 class World
 {
   public:
-    World(unsigned ranks, unsigned channels, uint64_t slot_bytes);
+    World(unsigned ranks, unsigned channels, uint64_t slot_bytes,
+          rondo_protocol protocol = RONDO_PROTOCOL_SIMPLE);
     ~World();
     World(const World &) = delete;
     World &operator=(const World &) = delete;
@@ -52,11 +68,22 @@ class World
     // Make channel's ring the ranks' order too.
     void OrderByRank(unsigned channel);
 
-    // Ends of ring channels, and of the connection from one rank to another; the same at every call.
+    // Ends of ring channels, and of the connection from one rank to another, for the protocol; the same at
+    // every call.
     rondo_end *RingTo(unsigned rank, unsigned channel);
     rondo_end *RingFrom(unsigned rank, unsigned channel);
     rondo_end *PairTo(unsigned rank, unsigned peer);
     rondo_end *PairFrom(unsigned rank, unsigned peer);
+
+    // What connections and works are made for from here on.
+    rondo_protocol protocol;
+
+    // Connections made from here on begin as if so many steps were behind them: all slots stale as such steps
+    // would leave them.
+    uint64_t first_step = 0;
+
+    // Every connection made so far.
+    void ForEachConnection(const std::function<void(const rondo_end &to)> &look);
 
     // Append to a rank's list; works are run by the next Run and then forgotten.
     void Add(unsigned rank, unsigned block, unsigned role, const rondo_work &work);
@@ -149,7 +176,9 @@ class World
     uint64_t slot_bytes_;
     std::vector<Rank> ranks_;
     std::vector<int32_t> order_;
-    std::map<std::pair<unsigned, std::pair<unsigned, unsigned>>, std::unique_ptr<Connection>> connections_;
+    // By protocol, channel + 1 of a ring or 0 of a pair, sender and receiver.
+    std::map<std::tuple<rondo_protocol, unsigned, unsigned, unsigned>, std::unique_ptr<Connection>>
+        connections_;
     bool deadlocked_ = false;
     unsigned notes_seen_ = 0;
 };

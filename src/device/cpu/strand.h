@@ -1,8 +1,8 @@
 /*
  * strand.h - launches as fibers: one strand for each list of works (block x role) that has any.
  *
- * A strand that waits says for which line and target and switches back to its driver, which looks at the line
- * itself and resumes the strand only when it has arrived or the launch is to stop.
+ * A strand that waits says for which line and target, or flag, and switches back to its driver, which looks
+ * at that itself and resumes the strand only when it has arrived or the launch is to stop.
  */
 #ifndef RONDO_CPU_STRAND_H
 #define RONDO_CPU_STRAND_H

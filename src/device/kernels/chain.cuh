@@ -55,7 +55,7 @@ template <class Folder> RONDO_OUTLINE bool chain_reduction(const job &j, Folder 
 {
     const struct rondo_work &w = *j.work;
     uint32_t n = (uint32_t)j.args->ranks, rank = (uint32_t)j.args->rank;
-    uint64_t items = chain_items(w, n), lag = rondo_chain_lag(n, RONDO_SLOTS);
+    uint64_t items = chain_items(w, n), lag = rondo_chain_lag(n, Folder::window);
 
     for (uint64_t t = 0; t < items + lag; t++) {
         if (t < items) {

@@ -9,6 +9,9 @@
 
 #include "kernels/chain.cuh"
 #include "kernels/p2p.cuh"
+#include "kernels/protocol_ll.cuh"
+#include "kernels/protocol_ll128.cuh"
+#include "kernels/protocol_simple.cuh"
 #include "kernels/ring.cuh"
 
 namespace RONDO_KERNELS
@@ -47,9 +50,10 @@ RONDO_INLINE requirements requirements_of(unsigned kind)
 }
 
 /* A chunk of 0 would never end, one larger than a slot would write beyond it. */
-RONDO_INLINE bool fits(const struct rondo_end *end, uint64_t chunk, uint64_t wire_bytes)
+RONDO_INLINE bool fits(const struct rondo_work &w, const struct rondo_end *end, uint64_t wire_bytes)
 {
-    return end && chunk > 0 && chunk <= end->slot_bytes / wire_bytes;
+    return end && w.chunk > 0 &&
+           w.chunk <= rondo_protocol_capacity((enum rondo_protocol)w.protocol, end->slot_bytes) / wire_bytes;
 }
 
 RONDO_INLINE bool is_sound(const job &j)
@@ -63,7 +67,7 @@ RONDO_INLINE bool is_sound(const job &j)
         return false;
     if (needs.receives && needs.sends && j.args->ranks < 2)
         return false;
-    return (!needs.receives || fits(w.from, w.chunk, wire)) && (!needs.sends || fits(w.to, w.chunk, wire));
+    return (!needs.receives || fits(w, w.from, wire)) && (!needs.sends || fits(w, w.to, wire));
 }
 
 /* Whether a copy changes what it copies. */
@@ -81,10 +85,11 @@ RONDO_INLINE void refuse(const job &j)
         report_fault(j, ncclInternalError, -1, nothing);
 }
 
-RONDO_OUTLINE bool move_work(const job &j)
+/* Each kind over one protocol. */
+template <class Ends> RONDO_OUTLINE bool move_over(const job &j)
 {
     uint64_t bytes = element_bytes(j.work->dtype, false);
-    simple_ends ends(j);
+    Ends ends(j);
     bool done;
 
     switch (j.work->kind) {
@@ -100,9 +105,6 @@ RONDO_OUTLINE bool move_work(const job &j)
     case RONDO_WORK_RECV:
         done = p2p_recv(j, ends);
         break;
-    case RONDO_WORK_COPY:
-        done = copy_alone(j, bytes);
-        break;
     default: /* a kind that run_list should have given to reduce, or that nobody has written */
         refuse(j);
         done = false;
@@ -112,20 +114,14 @@ RONDO_OUTLINE bool move_work(const job &j)
     return done;
 }
 
-/* Run one sound work that reduces, or a copy that computes, with the loops of its type, wire and operation.
- */
-template <class Spans> RONDO_OUTLINE bool reduce_work(const job &j, Spans spans)
+template <class Ends, class Spans>
+RONDO_OUTLINE bool reduce_over(const job &j, const Spans &spans, uint64_t scalar)
 {
-    const struct rondo_work &w = *j.work;
-    bool is_address = w.redop == RONDO_REDOP_PREMULSUM && (w.flags & RONDO_WORK_SCALAR_POINTER);
-    uint64_t scalar = is_address ? spans.scalar_from((const void *)(uintptr_t)w.scalar) : w.scalar;
-    simple_ends ends(j);
-    simple_folder<Spans> folder{ends, spans, scalar};
+    Ends ends(j);
+    folder<Ends, Spans> folder{ends, spans, scalar};
     bool done;
 
-    switch (w.kind) {
-    case RONDO_WORK_COPY:
-        return reduce_alone(j, spans, scalar);
+    switch (j.work->kind) {
     case RONDO_WORK_RING_ALL_REDUCE:
         done = ring_all_reduce(j, folder);
         break;
@@ -147,6 +143,41 @@ template <class Spans> RONDO_OUTLINE bool reduce_work(const job &j, Spans spans)
     }
     ends.close();
     return done;
+}
+
+/* Run one sound work that computes nothing. is_sound() knows the protocols. */
+RONDO_INLINE bool move_work(const job &j)
+{
+    if (j.work->kind == RONDO_WORK_COPY)
+        return copy_alone(j, element_bytes(j.work->dtype, false));
+    switch (j.work->protocol) {
+    case RONDO_PROTOCOL_LL:
+        return move_over<ll_ends>(j);
+    case RONDO_PROTOCOL_LL128:
+        return move_over<ll128_ends>(j);
+    default:
+        return move_over<simple_ends>(j);
+    }
+}
+
+/* Run one sound work that reduces, or a copy that computes, with the loops of its type, wire and operation.
+ */
+template <class Spans> RONDO_OUTLINE bool reduce_work(const job &j, Spans spans)
+{
+    const struct rondo_work &w = *j.work;
+    bool is_address = w.redop == RONDO_REDOP_PREMULSUM && (w.flags & RONDO_WORK_SCALAR_POINTER);
+    uint64_t scalar = is_address ? spans.scalar_from((const void *)(uintptr_t)w.scalar) : w.scalar;
+
+    if (w.kind == RONDO_WORK_COPY)
+        return reduce_alone(j, spans, scalar);
+    switch (w.protocol) {
+    case RONDO_PROTOCOL_LL:
+        return reduce_over<ll_ends>(j, spans, scalar);
+    case RONDO_PROTOCOL_LL128:
+        return reduce_over<ll128_ends>(j, spans, scalar);
+    default:
+        return reduce_over<simple_ends>(j, spans, scalar);
+    }
 }
 
 /* Run the list (block, role). reduce runs one work that computes; false from it, as from all of them, ends

@@ -7,12 +7,12 @@
 #ifndef RONDO_KERNELS_P2P_CUH
 #define RONDO_KERNELS_P2P_CUH
 
-#include "kernels/protocol_simple.cuh"
+#include "kernels/ends.cuh"
 
 namespace RONDO_KERNELS
 {
 
-RONDO_OUTLINE bool p2p_send(const job &j, simple_ends &ends)
+template <class Ends> RONDO_OUTLINE bool p2p_send(const job &j, Ends &ends)
 {
     const struct rondo_work &w = *j.work;
     uint64_t slots = w.count ? rondo_pieces(w.count, w.chunk) : 1;
@@ -26,7 +26,7 @@ RONDO_OUTLINE bool p2p_send(const job &j, simple_ends &ends)
     return true;
 }
 
-RONDO_OUTLINE bool p2p_recv(const job &j, simple_ends &ends)
+template <class Ends> RONDO_OUTLINE bool p2p_recv(const job &j, Ends &ends)
 {
     const struct rondo_work &w = *j.work;
     uint64_t slots = w.count ? rondo_pieces(w.count, w.chunk) : 1;

@@ -52,6 +52,7 @@
  *   lane_index(), lane_count() which lane this is, of how many
  *   barrier()                  all lanes arrive before one goes on, and see what the others wrote before it
  *   agree(verdict)             the verdict of lane 0 for every lane; a barrier as well
+ *   agree_all(verdict)         whether every lane's verdict is true, for every lane; a barrier as well
  *   barrier_some(id, lanes)    a barrier of that many lanes, in whole warps, that all name it by id, 1 .. 15
  *
  * Warps: WARP_LANES neighbours, 32 where a block has lanes in plural (it then has whole warps), else 1. All
@@ -90,6 +91,12 @@
  *                              no
  *   poll_again(m, polls)       between two looks of a loop that polls by itself; polls counts them and begins
  *                              at 0. Lets others run; false: stop was raised, give up
+ *   wait_flag(m, line, flag, value, polls)
+ *                              poll_again for a loop that polls words which carry flags: one that it still
+ *                              misses is the word of 4 bytes at flag, which will be value. Who stores it
+ *                              calls announce for that line, so a lane may sleep. May return too early
+ *   announce(m, line, board)   after words with flags were stored by lanes that this one has synchronised
+ *                              with: wake who waits for them in wait_flag
  *   publish(m, line, value, board)
  *                              line_publish: release of system scope
  *   raise_stop(m, page, value, board)

@@ -51,6 +51,11 @@ RONDO_INLINE bool agree(bool verdict)
     return verdict;
 }
 
+RONDO_INLINE bool agree_all(bool verdict)
+{
+    return verdict;
+}
+
 RONDO_INLINE void barrier_some(unsigned, unsigned)
 {
 }
@@ -194,6 +199,18 @@ RONDO_INLINE bool poll_again(const machine &m, unsigned &polls)
     polls++;
     m.lane->ops->yield(m.lane);
     return !stop_raised(m);
+}
+
+RONDO_INLINE bool wait_flag(const machine &m, struct rondo_line *line, const uint32_t *flag, uint32_t value,
+                            unsigned &polls)
+{
+    polls++;
+    return m.lane->ops->wait_flag(m.lane, line, flag, value);
+}
+
+RONDO_INLINE void announce(const machine &m, struct rondo_line *line, struct rondo_switchboard *board)
+{
+    wake(m, line, board);
 }
 
 /* Pairs with the watcher's acquire load of the same word. */

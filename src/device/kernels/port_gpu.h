@@ -47,6 +47,11 @@ RONDO_INLINE bool agree(bool verdict)
     return __syncthreads_or(threadIdx.x == 0 && verdict) != 0;
 }
 
+RONDO_INLINE bool agree_all(bool verdict)
+{
+    return __syncthreads_and(verdict) != 0;
+}
+
 /* Lanes of whole warps. */
 RONDO_INLINE void barrier_some(unsigned id, unsigned lanes)
 {
@@ -219,6 +224,16 @@ RONDO_INLINE bool has_reached(const struct rondo_line *line, uint64_t target)
 RONDO_INLINE bool poll_again(const machine &m, unsigned &polls)
 {
     return ++polls % 256 != 0 || !stop_raised(m);
+}
+
+RONDO_INLINE bool wait_flag(const machine &m, struct rondo_line *, const uint32_t *, uint32_t,
+                            unsigned &polls)
+{
+    return poll_again(m, polls);
+}
+
+RONDO_INLINE void announce(const machine &, struct rondo_line *, struct rondo_switchboard *)
+{
 }
 
 RONDO_INLINE bool wait_until(const machine &m, struct rondo_line *line, uint64_t target)

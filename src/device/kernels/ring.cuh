@@ -1,13 +1,13 @@
 /*
  * ring.cuh - the ring collectives: schedule.h says what happens to which part, the protocol does it.
  *
- * A Folder reduces parts (protocol_*.cuh). Data movement has no type: its parts are bytes. All return false
- * when stopped.
+ * Ends move parts by their protocol, and a Folder over them reduces parts (ends.cuh). Data movement has no
+ * type: its parts are bytes. All return false when stopped.
  */
 #ifndef RONDO_KERNELS_RING_CUH
 #define RONDO_KERNELS_RING_CUH
 
-#include "kernels/protocol_simple.cuh"
+#include "kernels/ends.cuh"
 
 namespace RONDO_KERNELS
 {
@@ -91,7 +91,7 @@ template <class Folder> RONDO_OUTLINE bool ring_reduce(const job &j, Folder &fol
 }
 
 /* The own block goes to its place in recv on the way, unless it lies there already. */
-RONDO_OUTLINE bool ring_all_gather(const job &j, simple_ends &ends, uint64_t bytes)
+template <class Ends> RONDO_OUTLINE bool ring_all_gather(const job &j, Ends &ends, uint64_t bytes)
 {
     const struct rondo_work &w = *j.work;
     const ring r(j);
@@ -111,7 +111,7 @@ RONDO_OUTLINE bool ring_all_gather(const job &j, simple_ends &ends, uint64_t byt
     return true;
 }
 
-RONDO_OUTLINE bool ring_broadcast(const job &j, simple_ends &ends, uint64_t bytes)
+template <class Ends> RONDO_OUTLINE bool ring_broadcast(const job &j, Ends &ends, uint64_t bytes)
 {
     const struct rondo_work &w = *j.work;
     const ring r(j);

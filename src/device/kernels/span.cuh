@@ -7,6 +7,9 @@
  *                                                     unless it is NULL
  *   alone    out = left (entered x)                   one rank alone
  *
+ * lane_enter, lane_fold and lane_finish are the same for one lane by itself, whose in and out may be its own
+ * memory: for protocols that deal a slot to lanes in pieces.
+ *
  * x has the user's type T, the wire W is T or its accumulator. No pointer needs any alignment. Nothing
  * outside [0, n) is read or written. out may be x itself, and otherwise no output overlaps an input.
  *
@@ -150,6 +153,28 @@ template <class Body> RONDO_INLINE void run_span(const Body body, uint64_t n)
         body.template step<1>(i);
 }
 
+/* The same by one lane, singly: it has few. */
+template <class Body> RONDO_INLINE void run_lane(const Body body, uint64_t n)
+{
+    for (uint64_t i = 0; i < n; i++)
+        body.template step<1>(i);
+}
+
+/* Copy by one lane, in words of 8 bytes where both sides are aligned to them. */
+RONDO_INLINE void lane_copy(void *to, const void *from, uint64_t bytes)
+{
+    if constexpr (WARP_LANES == 1) {
+        copy_bytes(to, nullptr, from, bytes);
+    } else {
+        uint64_t words = (((uintptr_t)to | (uintptr_t)from) & 7) == 0 ? bytes / 8 : 0;
+
+        for (uint64_t i = 0; i < words; i++)
+            store_plain((uint64_t *)to + i, load_plain((const uint64_t *)from + i));
+        for (uint64_t i = words * 8; i < bytes; i++)
+            store_plain((unsigned char *)to + i, load_plain((const unsigned char *)from + i));
+    }
+}
+
 template <class W, class T, class Op> struct enter_body {
     static constexpr unsigned width = pack_width<T, W>();
     void *out;
@@ -249,6 +274,25 @@ template <class W, class T, class Op> struct typed_spans {
     static RONDO_SPAN void alone(void *out, const void *x, uint64_t n, uint64_t scalar)
     {
         run_span(alone_body<T, Op>{out, x, Op(scalar)}, n);
+    }
+
+    static RONDO_SPAN void lane_enter(void *out, const void *x, uint64_t n, uint64_t scalar)
+    {
+        if constexpr (!Op::scales && sizeof(W) == sizeof(T))
+            lane_copy(out, x, n * sizeof(T));
+        else
+            run_lane(enter_body<W, T, Op>{out, x, Op(scalar)}, n);
+    }
+
+    static RONDO_SPAN void lane_fold(void *out, const void *in, const void *x, uint64_t n, uint64_t scalar)
+    {
+        run_lane(fold_body<W, W, T, Op, false>{out, nullptr, in, x, Op(scalar)}, n);
+    }
+
+    static RONDO_SPAN void lane_finish(void *out, void *second, const void *in, const void *x, uint64_t n,
+                                       uint64_t scalar)
+    {
+        run_lane(fold_body<T, W, T, Op, true>{out, second, in, x, Op(scalar)}, n);
     }
 
     /* One element of T, anywhere in memory, as a scalar. */

@@ -15,7 +15,13 @@ template <class W, class T, class Op> constexpr struct rondo_spans row()
 {
     using typed = typed_spans<W, T, Op>;
 
-    return {typed::enter, typed::fold, typed::finish, typed::alone, typed::scalar_from, sizeof(T), sizeof(W)};
+    /* Where a block is one lane, its loops are that lane's, and vector code. */
+    if constexpr (WARP_LANES == 1)
+        return {typed::enter, typed::fold,   typed::finish,      typed::alone, typed::enter,
+                typed::fold,  typed::finish, typed::scalar_from, sizeof(T),    sizeof(W)};
+    else
+        return {typed::enter,     typed::fold,        typed::finish,      typed::alone, typed::lane_enter,
+                typed::lane_fold, typed::lane_finish, typed::scalar_from, sizeof(T),    sizeof(W)};
 }
 
 } // namespace RONDO_KERNELS

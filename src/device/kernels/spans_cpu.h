@@ -1,7 +1,7 @@
 /*
  * spans_cpu.h - the loops over elements as a table, so that on the CPU device the collectives are compiled
  * once an instruction set and not once a type and operation too. A call through the table is made once a
- * slot.
+ * slot, or a piece of one.
  *
  * Each row of dtypes.def is a unit of its own (spans_cpu.cc) that defines rondo_<isa>_spans_<suffix>; tests
  * call the same.
@@ -19,6 +19,9 @@ struct rondo_spans {
     void (*fold)(void *out, const void *in, const void *x, uint64_t n, uint64_t scalar);
     void (*finish)(void *out, void *second, const void *in, const void *x, uint64_t n, uint64_t scalar);
     void (*alone)(void *out, const void *x, uint64_t n, uint64_t scalar);
+    void (*lane_enter)(void *out, const void *x, uint64_t n, uint64_t scalar);
+    void (*lane_fold)(void *out, const void *in, const void *x, uint64_t n, uint64_t scalar);
+    void (*lane_finish)(void *out, void *second, const void *in, const void *x, uint64_t n, uint64_t scalar);
     uint64_t (*scalar_from)(const void *element);
     uint64_t element, wire; /* bytes */
 

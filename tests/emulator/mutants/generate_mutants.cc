@@ -37,6 +37,7 @@ const Effects kOrdered = {"REMOVED", "RELAXED", "NARROWED"};
 const std::map<std::string, Effects> kPort = {
     {"barrier", kRemoved},
     {"agree", {"REMOVED", "RELAXED"}},
+    {"agree_all", {"REMOVED", "RELAXED"}},
     {"barrier_some", kRemoved},
     {"warp_barrier", kRemoved},
     {"shuffle", kRemoved},
@@ -58,6 +59,7 @@ const std::map<std::string, Effects> kPort = {
     {"has_reached", kOrdered},
     {"wait_until", kOrdered},
     {"poll_again", kRemoved},
+    {"wait_flag", kRemoved},
     {"publish", kOrdered},
     {"raise_stop", {"REMOVED", "RELAXED"}},
     {"breathe", {}},
@@ -75,7 +77,8 @@ const std::map<std::string, Effects> kPort = {
 const std::map<std::string, std::string> kOwn = {
     {"wait_for", "true"},    {"credit", "true"},          {"data", "true"},      {"matches", "true"},
     {"may_go_on", "true"},   {"hand_over", "(void)0"},    {"close", "(void)0"},  {"note_wait", "(void)0"},
-    {"note_end", "(void)0"}, {"report_fault", "(void)0"}, {"refuse", "(void)0"},
+    {"note_end", "(void)0"}, {"report_fault", "(void)0"}, {"refuse", "(void)0"}, {"may_move", "true"},
+    {"is_expected", "true"}, {"end_part", "true"},
 };
 
 // Whose arguments count steps.

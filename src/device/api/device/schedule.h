@@ -184,8 +184,9 @@ RONDO_PURE enum rondo_action rondo_chain_result(uint32_t rank, uint32_t n, uint3
 }
 
 /*
- * Turns between an item's partial sum and its result. The result needs n hops to come round, hence about n;
- * but no more than slots - 1, because then the chain cannot deadlock:
+ * Turns between an item's partial sum and its result; slots: how many steps a sender may always be ahead of
+ * its receiver (rondo_protocol_window). The result needs n hops to come round, hence about n; but no more
+ * than slots - 1, because then the chain cannot deadlock:
  *
  * Every rank does its jobs in one order: .., partial t, result t - lag, partial t + 1, .. Suppose nobody can
  * go on, and let J be the earliest job that any rank is at. A rank at J may wait for data only if its

@@ -9,6 +9,7 @@
 #define RONDO_DEVICE_WORK_H
 
 #include "device/line.h"
+#include "device/protocol.h"
 #include "device/rank_page.h"
 
 #include <stddef.h>
@@ -32,18 +33,6 @@ enum rondo_work_kind {
     RONDO_WORK_NUM
 };
 
-/* How bytes cross a connection. Each has connections of its own; the kernels speak SIMPLE alone so far. */
-enum rondo_protocol {
-    RONDO_PROTOCOL_SIMPLE, /* slots and counters */
-    RONDO_PROTOCOL_LL,     /* 8-byte words, half of each a flag */
-    RONDO_PROTOCOL_LL128,  /* 128-byte lines with an 8-byte flag */
-    RONDO_PROTOCOL_NUM
-};
-
-/* Slots of a connection. A choice, not measured: more let a sender run further ahead of its receiver, and
- * take more of a cache. */
-#define RONDO_SLOTS 8
-
 /* Written by the sender before the slot is posted. 16 bytes. */
 struct rondo_slot_head {
     uint64_t fingerprint; /* of the operation the bytes belong to: what sender and receiver must agree on */
@@ -51,13 +40,22 @@ struct rondo_slot_head {
 };
 
 /*
- * One end of a connection, the simple protocol. Sender and receiver each own one; they share posted,
- * consumed, heads and slots. Step s uses slot s % RONDO_SLOTS.
+ * One end of a connection for one protocol. Sender and receiver each own one; they share posted, consumed,
+ * heads and slots. Step s uses slot s % RONDO_SLOTS.
  *
+ * SIMPLE:
  *     sender                                            receiver
  *     waits   consumed >= s + 1 - RONDO_SLOTS           waits   posted >= s + 1
  *     fills   slot and head                             reads   head and slot
  *     posts   posted = s + 1 (release)                  frees   consumed = s + 1 (release)
+ *
+ * LL, LL128, where C is RONDO_CREDIT_STEPS:
+ *     sender                                            receiver
+ *     waits   if C divides s: consumed >= s - C         waits   for flag s + 1 in each of its words
+ *     stores  words with flag s + 1                     reads   them, the slot's head first
+ *     wakes   who waits at posted (CPU device)          frees   if C divides s + 1: consumed = s + 1
+ *
+ * With those, posted's value and heads are not used, and slots are all zero before the first step.
  */
 struct rondo_end {
     uint64_t step;               /* next step of this end; kept across launches; only the kernel changes it */
@@ -87,14 +85,16 @@ struct rondo_work {
     uint8_t operation; /* enum rondo_operation, for notes and messages */
     uint8_t dtype;     /* ncclDataType_t */
     uint8_t redop;     /* enum rondo_redop */
-    uint32_t flags;    /* enum rondo_work_flags */
-    const void *send;  /* may be unaligned to anything but never NULL when count > 0 and the kind reads it */
+    uint8_t flags;     /* enum rondo_work_flags */
+    uint8_t protocol;  /* enum rondo_protocol, of from and to */
+    uint16_t unused;
+    const void *send; /* may be unaligned to anything but never NULL when count > 0 and the kind reads it */
     void *recv;
     uint64_t count;  /* elements of this range (per block for all-gather and reduce-scatter); bytes for send
                         and recv */
     uint64_t stride; /* elements between blocks */
     uint64_t chunk;  /* elements (send and recv: bytes) moved a step at most, > 0; times the wire's bytes <=
-                        slot_bytes */
+                        rondo_protocol_capacity() of the slots */
     uint64_t scalar; /* PREMULSUM: bits of one accumulator value, or an address; SUMDIV: the divisor */
     uint64_t number; /* operation number, for notes */
     uint64_t fingerprint;   /* sent with, and compared to, every slot */
