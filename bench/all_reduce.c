@@ -2,7 +2,7 @@
  * all_reduce.c - how long an all-reduce of 2 processes takes, next to a copy of the same bytes in the same
  * run.
  *
- *   bench_all_reduce [rounds]      prints one JSON object on stdout
+ *   bench_all_reduce [rounds [bytes ...]]      prints one JSON object on stdout
  *
  * Machines are shared and noisy, so operation and copy are measured in turn and the medians are compared; the
  * ratio is the figure to follow. Both processes hold their buffers in device memory (ncclMemAlloc). A ratio
@@ -20,6 +20,11 @@
 #include <unistd.h>
 
 #define SAMPLES_MAX 2000
+#define SIZES_MAX 16
+
+/* What is measured: from the command line, or these. */
+static size_t sizes[SIZES_MAX] = {8, 2048, 2u << 20, 128u << 20};
+static size_t size_count = 4;
 
 static double now_us(void)
 {
@@ -108,10 +113,12 @@ static double worst_neighbour(ncclComm_t comm, struct buffers *buffers)
 
 static void run_rank(int rank, const ncclUniqueId *id, int rounds)
 {
-    static const size_t sizes[] = {8, 2048, 2u << 20, 128u << 20};
-    const size_t kinds = sizeof(sizes) / sizeof(sizes[0]), most = sizes[kinds - 1];
+    size_t most = 32u << 20; /* the all-gather's */
     struct buffers buffers;
     ncclComm_t comm;
+
+    for (size_t i = 0; i < size_count; i++)
+        most = sizes[i] > most ? sizes[i] : most;
 
     must(ncclCommInitRank(&comm, 2, *id, rank), "ncclCommInitRank");
     must(ncclMemAlloc(&buffers.send, most), "ncclMemAlloc");
@@ -125,7 +132,7 @@ static void run_rank(int rank, const ncclUniqueId *id, int rounds)
                "\"rounds\": %d, "
                "\"sizes\": [",
                rounds);
-    for (size_t i = 0; i < kinds; i++) {
+    for (size_t i = 0; i < size_count; i++) {
         double op_us, copy_us;
         measure(comm, &buffers, sizes[i], sizes[i] > (16u << 20) ? (rounds + 9) / 10 : rounds, &op_us,
                 &copy_us);
@@ -148,9 +155,14 @@ int main(int argc, char **argv)
     int pipes[2], status = 0;
     ncclUniqueId id;
 
-    if (rounds < 1 || rounds > SAMPLES_MAX || pipe(pipes) != 0) {
-        fprintf(stderr, "usage: bench_all_reduce [rounds, 1..%d]\n", SAMPLES_MAX);
+    if (rounds < 1 || rounds > SAMPLES_MAX || argc - 2 > SIZES_MAX || pipe(pipes) != 0) {
+        fprintf(stderr, "usage: bench_all_reduce [rounds, 1..%d [bytes ..., at most %d]]\n", SAMPLES_MAX,
+                SIZES_MAX);
         return 2;
+    }
+    for (int i = 2; i < argc; i++) {
+        sizes[i - 2] = strtoull(argv[i], NULL, 0);
+        size_count = (size_t)i - 1;
     }
     pid_t child = fork();
     if (child == 0) { /* rank 1 waits for the id */
