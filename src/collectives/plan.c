@@ -44,7 +44,7 @@ ncclResult_t rondo_plan_alone(const struct rondo_plan_context *context, const st
         .operation = (uint8_t)task->operation,
         .dtype = (uint8_t)task->dtype,
         .redop = (uint8_t)task->redop,
-        .flags = task->flags,
+        .flags = (uint8_t)task->flags,
         .send = task->send,
         .recv = task->recv,
         .count = task->count,

@@ -28,8 +28,14 @@ static ncclResult_t add_message(const struct rondo_plan_context *context, const 
     bool is_send = role == RONDO_ROLE_SENDS;
     uint32_t ranks = context->layout->ranks;
     int32_t ahead = is_send ? peer - context->rank : context->rank - peer;
-    struct rondo_connection pair = {.kind = RONDO_CONNECTION_PAIR, .protocol = RONDO_PROTOCOL_SIMPLE};
+    struct rondo_choice choice;
+    ncclResult_t rc = rondo_choose(&context->choices, task->operation, bytes, ranks, &choice);
+
+    if (rc != ncclSuccess)
+        return rc;
+    struct rondo_connection pair = {.kind = RONDO_CONNECTION_PAIR, .protocol = choice.protocol};
     struct rondo_end *end = context->end(context->owner, is_send ? RONDO_SEND : RONDO_RECV, peer, &pair);
+    uint64_t slot_bytes = rondo_layout_slot_bytes(context->layout, pair.kind, pair.protocol);
     struct rondo_work work = {
         .kind = is_send ? RONDO_WORK_SEND : RONDO_WORK_RECV,
         .operation = (uint8_t)task->operation,
@@ -39,7 +45,8 @@ static ncclResult_t add_message(const struct rondo_plan_context *context, const 
         .recv = is_send ? NULL : data,
         .count = bytes,
         .stride = bytes,
-        .chunk = rondo_chunking_message(bytes, context->layout->pair_slot_bytes),
+        .protocol = (uint8_t)choice.protocol,
+        .chunk = rondo_chunking_message(bytes, rondo_protocol_capacity(choice.protocol, slot_bytes)),
         .number = task->number,
         .fingerprint = rondo_fingerprint(task),
         .root = peer,

@@ -15,7 +15,8 @@ struct course {
     enum rondo_work_kind kind;
     bool is_chain;
     bool is_reduction;
-    uint64_t element_bytes, wire_bytes;
+    enum rondo_protocol protocol;
+    uint64_t element_bytes, wire_bytes, slot_bytes; /* of the last: what a slot holds of the user's */
 };
 
 /* RONDO_WORK_NUM: the operation does not travel round rings. */
@@ -37,11 +38,15 @@ static enum rondo_work_kind choose_kind(enum rondo_operation operation, bool is_
     }
 }
 
-static struct course choose_course(const struct rondo_plan_context *context, const struct rondo_task *task)
+static struct course choose_course(const struct rondo_plan_context *context, const struct rondo_task *task,
+                                   enum rondo_protocol protocol)
 {
     struct course course = {
         .is_reduction = rondo_operation_facts(task->operation)->reduces,
+        .protocol = protocol,
         .element_bytes = rondo_dtype_bytes(task->dtype),
+        .slot_bytes = rondo_protocol_capacity(
+            protocol, rondo_layout_slot_bytes(context->layout, RONDO_CONNECTION_RING, protocol)),
     };
 
     /* Integers come out the same in any order. */
@@ -56,7 +61,7 @@ static struct course choose_course(const struct rondo_plan_context *context, con
 static uint64_t choose_chunk(const struct rondo_plan_context *context, const struct course *course,
                              uint64_t count)
 {
-    uint64_t ranks = context->layout->ranks, slot_bytes = context->layout->ring_slot_bytes;
+    uint64_t ranks = context->layout->ranks, slot_bytes = course->slot_bytes;
 
     switch (course->kind) {
     case RONDO_WORK_RING_ALL_REDUCE:
@@ -83,7 +88,7 @@ static ncclResult_t connect_work(const struct rondo_plan_context *context, const
     const int32_t *order = context->order + (size_t)work->channel * ranks;
     uint32_t position = (uint32_t)context->position[work->channel];
     struct rondo_connection ring = {
-        .kind = RONDO_CONNECTION_RING, .protocol = RONDO_PROTOCOL_SIMPLE, .channel = work->channel};
+        .kind = RONDO_CONNECTION_RING, .protocol = course->protocol, .channel = work->channel};
     int32_t predecessor = order[(position + ranks - 1) % ranks], successor = order[(position + 1) % ranks];
 
     if (course->is_chain &&
@@ -113,17 +118,24 @@ static void *offset(void *base, uint64_t bytes)
 ncclResult_t rondo_plan_ring(const struct rondo_plan_context *context, const struct rondo_task *task,
                              struct rondo_draft *draft)
 {
-    struct course course = choose_course(context, task);
     const struct rondo_facts *facts = rondo_operation_facts(task->operation);
+    uint32_t ranks = context->layout->ranks;
     bool has_blocks = facts->send_blocks || facts->recv_blocks;
-    uint64_t moved = task->count * (has_blocks ? context->layout->ranks : 1) * course.element_bytes;
+    uint64_t moved = task->count * (has_blocks ? ranks : 1) * rondo_dtype_bytes(task->dtype);
     uint32_t channels = rondo_chunking_channels(moved, context->layout->channels);
+    struct rondo_choice choice;
+    ncclResult_t rc = rondo_choose(&context->choices, task->operation, moved, ranks, &choice);
+
+    if (rc != ncclSuccess)
+        return rc;
+    struct course course = choose_course(context, task, choice.protocol);
     struct rondo_work work = {
         .kind = (uint8_t)course.kind,
         .operation = (uint8_t)task->operation,
         .dtype = (uint8_t)task->dtype,
         .redop = course.is_reduction ? (uint8_t)task->redop : RONDO_REDOP_SUM,
-        .flags = course.is_reduction ? task->flags : 0,
+        .flags = course.is_reduction ? (uint8_t)task->flags : 0,
+        .protocol = (uint8_t)course.protocol,
         .stride = task->count,
         .scalar = course.is_reduction ? task->scalar : 0,
         .number = task->number,
@@ -138,7 +150,6 @@ ncclResult_t rondo_plan_ring(const struct rondo_plan_context *context, const str
         work.flags |= RONDO_WORK_PRECISE;
     for (uint32_t channel = 0; channel < channels; channel++) {
         struct rondo_part range = rondo_chunking_range(task->count, course.element_bytes, channels, channel);
-        ncclResult_t rc;
 
         if (range.count == 0)
             break; /* few elements a block among very many ranks */

@@ -105,6 +105,21 @@ static ncclResult_t exchange(struct meeting *meeting, ncclResult_t rc, void *dat
     return rc;
 }
 
+static ncclResult_t describe_choices(struct ncclComm *comm, struct rondo_peer *self)
+{
+    const char *algorithms = rondo_param_string(RONDO_PARAM_ALGO);
+    const char *protocols = rondo_param_string(RONDO_PARAM_PROTO);
+    ncclResult_t rc = rondo_choices_parse(algorithms, protocols, &comm->context.choices);
+
+    if (rc != ncclSuccess)
+        return rc;
+    self->algorithms = comm->context.choices.algorithms;
+    self->protocols = comm->context.choices.protocols;
+    snprintf(self->algorithms_text, sizeof(self->algorithms_text), "%s", algorithms ? algorithms : "");
+    snprintf(self->protocols_text, sizeof(self->protocols_text), "%s", protocols ? protocols : "");
+    return ncclSuccess;
+}
+
 static ncclResult_t describe_self(struct ncclComm *comm)
 {
     struct rondo_peer *self = &comm->peers[comm->rank];
@@ -130,17 +145,21 @@ static ncclResult_t describe_self(struct ncclComm *comm)
                      (rondo_param_int(RONDO_PARAM_DETERMINISTIC) ? RONDO_SETTING_DETERMINISTIC : 0);
     memcpy(self->busid, properties.busid, sizeof(self->busid));
     snprintf(self->hostname, sizeof(self->hostname), "%s", rondo_host_name());
-    return ncclSuccess;
+    return describe_choices(comm, self);
 }
 
 /* What peers say of themselves is used as an index and as text. */
 static ncclResult_t check_peers(struct ncclComm *comm)
 {
     for (int r = 0; r < comm->ranks; r++) {
-        comm->peers[r].hostname[sizeof(comm->peers[r].hostname) - 1] = '\0';
-        if (comm->peers[r].rank != r && comm->peers[r].version == RONDO_PEER_VERSION)
+        struct rondo_peer *peer = &comm->peers[r];
+
+        peer->hostname[sizeof(peer->hostname) - 1] = '\0';
+        peer->algorithms_text[sizeof(peer->algorithms_text) - 1] = '\0';
+        peer->protocols_text[sizeof(peer->protocols_text) - 1] = '\0';
+        if (peer->rank != r && peer->version == RONDO_PEER_VERSION)
             return rondo_fail(ncclInternalError, "make a communicator: rank %d says that it is rank %d", r,
-                              comm->peers[r].rank);
+                              peer->rank);
     }
     return ncclSuccess;
 }
@@ -419,6 +438,7 @@ static ncclResult_t prepare_plans(struct ncclComm *comm)
             comm->position[i / ranks] = (int32_t)(i % ranks);
     }
     comm->context = (struct rondo_plan_context){
+        .choices = comm->context.choices,
         .rank = comm->rank,
         .layout = &comm->layout,
         .order = comm->order,

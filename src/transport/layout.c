@@ -11,30 +11,69 @@
 
 _Static_assert(2 * RONDO_CHANNELS_MAX < RONDO_NOTES, "point to point has notes beside all channels");
 
-static uint32_t field_version(const struct rondo_peer *peer)
+/* Something that must be equal on all ranks, and how to say what it is on one. */
+struct field {
+    const char *what, *remedy;
+    uint64_t (*value)(const struct rondo_peer *peer);
+    const char *(*text)(const struct rondo_peer *peer); /* NULL: the number tells */
+};
+
+static uint64_t version_of(const struct rondo_peer *peer)
 {
     return peer->version;
 }
 
-static uint32_t field_precise(const struct rondo_peer *peer)
+static uint64_t precise_of(const struct rondo_peer *peer)
 {
     return peer->settings & RONDO_SETTING_PRECISE ? 1 : 0;
 }
 
-static uint32_t field_deterministic(const struct rondo_peer *peer)
+static uint64_t deterministic_of(const struct rondo_peer *peer)
 {
     return peer->settings & RONDO_SETTING_DETERMINISTIC ? 1 : 0;
 }
 
-/* "rank 3 (hostname)" or "ranks 1, 2, 5 and 9 more": those whose field has the value. */
-static void list_ranks(const struct rondo_peer *peers, int ranks,
-                       uint32_t (*field)(const struct rondo_peer *), uint32_t value, char text[LIST_BYTES])
+static uint64_t algorithms_of(const struct rondo_peer *peer)
 {
+    return peer->algorithms;
+}
+
+static const char *algorithms_text_of(const struct rondo_peer *peer)
+{
+    return peer->algorithms_text;
+}
+
+static uint64_t protocols_of(const struct rondo_peer *peer)
+{
+    return peer->protocols;
+}
+
+static const char *protocols_text_of(const struct rondo_peer *peer)
+{
+    return peer->protocols_text;
+}
+
+#define ALIKE "set it alike on all of them"
+
+/* The version first: it says whether the others can be read. */
+static const struct field fields[] = {
+    {"the library's wire format", "load one version of the library on all of them", version_of, NULL},
+    {"RONDO_PRECISE", ALIKE, precise_of, NULL},
+    {"RONDO_DETERMINISTIC", ALIKE, deterministic_of, NULL},
+    {"NCCL_ALGO", ALIKE, algorithms_of, algorithms_text_of},
+    {"NCCL_PROTO", ALIKE, protocols_of, protocols_text_of},
+};
+
+/* "rank 3 (hostname)" or "ranks 1, 2, 5 and 9 more": those whose field is as peer's. */
+static void list_ranks(const struct rondo_peer *peers, int ranks, const struct field *field, int peer,
+                       char text[LIST_BYTES])
+{
+    uint64_t value = field->value(&peers[peer]);
     int count = 0, first = 0;
     size_t length;
 
     for (int i = 0; i < ranks; i++) {
-        if (field(&peers[i]) == value && count++ == 0)
+        if (field->value(&peers[i]) == value && count++ == 0)
             first = i;
     }
     if (count == 1) {
@@ -43,28 +82,38 @@ static void list_ranks(const struct rondo_peer *peers, int ranks,
     }
     length = (size_t)snprintf(text, LIST_BYTES, "ranks");
     for (int i = first, named = 0; i < ranks && named < RANKS_NAMED; i++) {
-        if (field(&peers[i]) == value)
+        if (field->value(&peers[i]) == value)
             length += (size_t)snprintf(text + length, LIST_BYTES - length, "%s %d", named++ ? "," : "", i);
     }
     if (count > RANKS_NAMED)
         snprintf(text + length, LIST_BYTES - length, " and %d more", count - RANKS_NAMED);
 }
 
-/* Every rank must have rank 0's value. */
-static ncclResult_t require_equal(const struct rondo_peer *peers, int ranks,
-                                  uint32_t (*field)(const struct rondo_peer *), const char *what,
-                                  const char *remedy)
+static void show(const struct field *field, const struct rondo_peer *peer, char text[RONDO_SETTING_TEXT])
 {
-    char ours[LIST_BYTES], theirs[LIST_BYTES];
+    const char *words = field->text ? field->text(peer) : "";
+
+    if (!field->text)
+        snprintf(text, RONDO_SETTING_TEXT, "%llu", (unsigned long long)field->value(peer));
+    else
+        snprintf(text, RONDO_SETTING_TEXT, "%.*s", RONDO_SETTING_TEXT - 1, words[0] ? words : "unset");
+}
+
+/* Every rank must have rank 0's value. */
+static ncclResult_t require_equal(const struct rondo_peer *peers, int ranks, const struct field *field)
+{
+    char ours[LIST_BYTES], theirs[LIST_BYTES], our_value[RONDO_SETTING_TEXT], their_value[RONDO_SETTING_TEXT];
 
     for (int i = 1; i < ranks; i++) {
-        if (field(&peers[i]) == field(&peers[0]))
+        if (field->value(&peers[i]) == field->value(&peers[0]))
             continue;
-        list_ranks(peers, ranks, field, field(&peers[0]), ours);
-        list_ranks(peers, ranks, field, field(&peers[i]), theirs);
+        list_ranks(peers, ranks, field, 0, ours);
+        list_ranks(peers, ranks, field, i, theirs);
+        show(field, &peers[0], our_value);
+        show(field, &peers[i], their_value);
         return rondo_fail(ncclInvalidUsage,
-                          "create a communicator of %d ranks: %s is %u on %s but %u on %s; %s", ranks, what,
-                          field(&peers[0]), ours, field(&peers[i]), theirs, remedy);
+                          "create a communicator of %d ranks: %s is %s on %s but %s on %s; %s", ranks,
+                          field->what, our_value, ours, their_value, theirs, field->remedy);
     }
     return ncclSuccess;
 }
@@ -109,21 +158,13 @@ uint64_t rondo_layout_connections(const struct rondo_layout *layout, enum rondo_
 
 ncclResult_t rondo_layout_agree(const struct rondo_peer *peers, int ranks, struct rondo_layout *layout_out)
 {
-    ncclResult_t rc;
     uint64_t slot_bytes = 0, channels = 0;
 
-    rc = require_equal(peers, ranks, field_version, "the library's wire format",
-                       "load one version of the library on all of them");
-    if (rc != ncclSuccess)
-        return rc;
-    rc = require_equal(peers, ranks, field_precise, "RONDO_PRECISE", "set it alike on all of them");
-    if (rc != ncclSuccess)
-        return rc;
-    rc = require_equal(peers, ranks, field_deterministic, "RONDO_DETERMINISTIC",
-                       "set it alike on all of them");
-    if (rc != ncclSuccess)
-        return rc;
-
+    for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+        ncclResult_t rc = require_equal(peers, ranks, &fields[i]);
+        if (rc != ncclSuccess)
+            return rc;
+    }
     for (int i = 0; i < ranks; i++) {
         slot_bytes = smallest(slot_bytes, peers[i].slot_bytes);
         channels = smallest(channels, peers[i].channels);

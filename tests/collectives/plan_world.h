@@ -23,7 +23,9 @@ struct PlanDeleter {
 };
 using Plan = std::unique_ptr<rondo_plan, PlanDeleter>;
 
-// (sender, receiver, channel): a connection, whichever end.
+// (sender, receiver, channel): a connection, whichever end. The channel is -1 for point to point, and counts
+// on from kProtocolWires for each further protocol.
+constexpr int kProtocolWires = 1000;
 using Wire = std::tuple<int, int, int>;
 
 class World
@@ -72,6 +74,7 @@ class World
         context.position = position.data();
         context.is_precise = is_precise;
         context.is_deterministic = is_deterministic;
+        EXPECT_EQ(rondo_choices_parse(algorithms, protocols, &context.choices), ncclSuccess);
         context.max_pair_blocks =
             max_pair_blocks.empty() ? 4 : max_pair_blocks[rank % max_pair_blocks.size()];
         context.end = &World::End;
@@ -89,6 +92,17 @@ class World
 
     rondo_layout layout;
     std::vector<int32_t> order;
+    // What a work's slots hold.
+    uint64_t Capacity(const rondo_work &work) const
+    {
+        bool is_pair = work.kind == RONDO_WORK_SEND || work.kind == RONDO_WORK_RECV;
+        auto protocol = (rondo_protocol)work.protocol;
+        return rondo_protocol_capacity(
+            protocol, rondo_layout_slot_bytes(
+                          &layout, is_pair ? RONDO_CONNECTION_PAIR : RONDO_CONNECTION_RING, protocol));
+    }
+
+    const char *algorithms = nullptr, *protocols = nullptr; // NCCL_ALGO, NCCL_PROTO
     bool is_precise = false, is_deterministic = false;
     std::vector<uint32_t> max_pair_blocks;
     int fail_end_after = -1; // this many more ends, then NULL
@@ -109,7 +123,8 @@ class World
         bool is_pair = connection->kind == RONDO_CONNECTION_PAIR;
         EXPECT_TRUE(is_pair || connection->kind == RONDO_CONNECTION_RING);
         EXPECT_LT(connection->channel, is_pair ? 1u : world->layout.channels);
-        int channel = is_pair ? -1 : (int)connection->channel;
+        EXPECT_LT(connection->protocol, RONDO_PROTOCOL_NUM);
+        int channel = (is_pair ? -1 : (int)connection->channel) + (int)connection->protocol * kProtocolWires;
         if (world->fail_end_after >= 0 && world->fail_end_after-- == 0) {
             rondo_fail(ncclRemoteError, "no way to rank %d", peer);
             return nullptr;

@@ -1,4 +1,5 @@
-// All lists of all ranks of a launch, run one slot at a time in random order over wires of RONDO_SLOTS slots.
+// All lists of all ranks of a launch, run one slot at a time in random order over wires of RONDO_SLOTS slots,
+// with credit as each protocol gives it.
 //
 // A list is a sequence of actions: what it must receive before it goes on and what it then sends. Nothing
 // moving while something is unfinished is a deadlock; a slot that is not the one its receiver expects is a
@@ -82,14 +83,27 @@ class Simulation
             if (!has_moved && !active.empty())
                 return false;
         }
-        for (auto &[wire, slots] : wires_)
-            EXPECT_TRUE(slots.empty()) << "sent and never received";
+        for (auto &[name, wire] : wires_)
+            EXPECT_TRUE(wire.slots.empty()) << "sent and never received";
         return is_right_;
     }
 
   private:
     struct Slot {
         uint64_t fingerprint, bytes;
+    };
+
+    struct Slots {
+        std::deque<Slot> slots;
+        uint64_t sent = 0, taken = 0;
+
+        bool HasCredit(int protocol) const
+        {
+            if (protocol == RONDO_PROTOCOL_SIMPLE)
+                return sent - taken < RONDO_SLOTS;
+            return sent % RONDO_CREDIT_STEPS != 0 ||
+                   taken - taken % RONDO_CREDIT_STEPS + RONDO_CREDIT_STEPS >= sent;
+        }
     };
 
     struct List {
@@ -99,7 +113,7 @@ class Simulation
         Script script;
         uint64_t done;
         bool is_open; // script and wires are those of the work at index
-        std::deque<Slot> *in = nullptr, *out = nullptr;
+        Slots *in = nullptr, *out = nullptr;
     };
 
     // One action, or the end of a work; false: the list is finished or waits.
@@ -121,20 +135,24 @@ class Simulation
             return true;
         }
         Action action = list.script.at(list.done);
-        std::deque<Slot> *in = action.receives ? list.in : nullptr;
-        std::deque<Slot> *out = action.sends ? list.out : nullptr;
-        if ((in && in->empty()) || (out && out->size() == RONDO_SLOTS))
+        Slots *in = action.receives ? list.in : nullptr, *out = action.sends ? list.out : nullptr;
+        if ((in && in->slots.empty()) || (out && !out->HasCredit(work.protocol)))
             return false;
         if (in) {
-            if (in->front().fingerprint != work.fingerprint || in->front().bytes != action.received_bytes) {
+            const Slot &slot = in->slots.front();
+            if (slot.fingerprint != work.fingerprint || slot.bytes != action.received_bytes) {
                 ADD_FAILURE() << "rank " << list.rank << " expected " << action.received_bytes
-                              << " bytes and found " << in->front().bytes;
+                              << " bytes and found " << slot.bytes;
                 is_right_ = false;
             }
-            in->pop_front();
+            in->slots.pop_front();
+            in->taken++;
         }
-        if (out)
-            out->push_back({work.fingerprint, action.sent_bytes});
+        if (out) {
+            out->slots.push_back({work.fingerprint, action.sent_bytes});
+            out->sent++;
+            EXPECT_LE(out->slots.size(), RONDO_SLOTS) << "a slot is overwritten";
+        }
         list.done++;
         return true;
     }
@@ -142,7 +160,7 @@ class Simulation
     const World &world_;
     Scripts scripts_;
     std::vector<List> lists_;
-    std::map<Wire, std::deque<Slot>> wires_;
+    std::map<Wire, Slots> wires_;
     bool is_right_ = true;
 };
 

@@ -51,7 +51,8 @@ std::vector<Transfer> Match(const World &world, const std::vector<Plan> &launch)
             EXPECT_EQ(sent[i]->root, std::get<1>(wire));
             EXPECT_EQ(received[i]->root, std::get<0>(wire));
             EXPECT_GT(sent[i]->chunk, 0u);
-            EXPECT_LE(sent[i]->chunk, world.layout.pair_slot_bytes);
+            EXPECT_EQ(sent[i]->protocol, received[i]->protocol);
+            EXPECT_LE(sent[i]->chunk, world.Capacity(*sent[i]));
             transfers.push_back({(uint64_t)sent[i]->send, (uint64_t)received[i]->recv, sent[i]->count});
         }
     }
@@ -87,6 +88,10 @@ TEST(PlanPair, CompositesMoveExactlyTheirBlocks)
                     SCOPED_TRACE(testing::Message() << rondo_operation_name(operation) << " ranks " << ranks
                                                     << " count " << count << " root " << root);
                     World world(ranks);
+                    world.protocols = ranks % 4 == 0   ? nullptr
+                                      : ranks % 4 == 1 ? "Simple"
+                                      : ranks % 4 == 2 ? "LL"
+                                                       : "LL128";
                     std::vector<Plan> launch(ranks);
                     for (int rank = 0; rank < ranks; rank++)
                         ASSERT_EQ(world.Build(rank, {MakeTask(operation, rank, count, ncclFloat16, root)},

@@ -58,6 +58,8 @@ World RandomWorld(std::mt19937 &random)
 {
     int ranks = 2 + (int)(random() % 8);
     World world(ranks, 1, 1024, 1024);
+    static const char *const protocols[] = {nullptr, "Simple", "LL", "LL128"};
+    world.protocols = protocols[random() % 4];
     for (int rank = 0; rank < ranks; rank++)
         world.max_pair_blocks.push_back(random() % 3 == 0 ? 1 : (uint32_t)(random() % 12));
     return world;

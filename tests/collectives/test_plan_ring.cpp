@@ -23,6 +23,9 @@ const Shape kShapes[] = {
     {RONDO_OP_REDUCE, false, true, true},
 };
 
+// NCCL_PROTO: unset, or one alone.
+const char *const kProtocols[] = {nullptr, "Simple", "LL", "LL128"};
+
 using Launch = std::vector<Plan>; // one plan a rank
 
 Launch BuildAll(World &world, const std::function<rondo_task(int rank)> &task)
@@ -85,17 +88,18 @@ void ExpectOneCollective(World &world, const Shape &shape, const Launch &launch,
             ASSERT_EQ(work.chunk, same.chunk);
             ASSERT_EQ(work.fingerprint, same.fingerprint);
             ASSERT_EQ(work.flags, same.flags);
+            ASSERT_EQ(work.protocol, same.protocol);
             ASSERT_EQ(work.stride, count);
             ASSERT_EQ(work.dtype, dtype);
             ASSERT_EQ(work.root, shape.is_rooted ? root : -1);
             ASSERT_GT(work.chunk, 0u);
-            ASSERT_LE(work.chunk * wire, world.layout.ring_slot_bytes);
+            ASSERT_LE(work.chunk * wire, world.Capacity(work));
             ASSERT_EQ((work.flags & RONDO_WORK_PRECISE) != 0, wire != element);
             Wire in = world.WireOf(work.from), out = world.WireOf(work.to);
             ASSERT_EQ(std::get<1>(in), rank);
             ASSERT_EQ(std::get<0>(out), rank);
-            ASSERT_EQ(std::get<2>(in), (int)b);
-            ASSERT_EQ(std::get<2>(out), (int)b);
+            ASSERT_EQ(std::get<2>(in), (int)b + work.protocol * kProtocolWires);
+            ASSERT_EQ(std::get<2>(out), (int)b + work.protocol * kProtocolWires);
             ends[in]++;
             ends[out]++;
         }
@@ -125,6 +129,7 @@ TEST(PlanRing, EveryOperationRanksChannelsCountsRoots)
         for (int channels = 1; channels <= 3; channels++) {
             for (int mode = 0; mode < 4; mode++) {
                 World world(ranks, channels, mode & 1 ? 1024 : 16384);
+                world.protocols = kProtocols[(ranks + channels + mode / 2) % 4];
                 world.is_precise = mode & 1;
                 world.is_deterministic = mode & 2;
                 ncclDataType_t dtype = std::vector<ncclDataType_t>{ncclFloat16, ncclFloat8e4m3, ncclFloat64,

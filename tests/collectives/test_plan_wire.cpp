@@ -125,7 +125,7 @@ class Course
   private:
     uint64_t Lag() const
     {
-        return rondo_chain_lag(n_, RONDO_SLOTS);
+        return rondo_chain_lag(n_, rondo_protocol_window((rondo_protocol)work_.protocol));
     }
 
     // Turn t: the partial sum of item t, then the result of item t - lag.
@@ -198,6 +198,9 @@ void ExpectRuns(World &world, rondo_operation operation, ncclDataType_t dtype, u
     }
 }
 
+// NCCL_PROTO: unset, or one alone.
+const char *const kProtocols[] = {nullptr, "Simple", "LL", "LL128"};
+
 const rondo_operation kOperations[] = {RONDO_OP_ALL_REDUCE, RONDO_OP_ALL_GATHER, RONDO_OP_REDUCE_SCATTER,
                                        RONDO_OP_BROADCAST, RONDO_OP_REDUCE};
 
@@ -208,6 +211,7 @@ TEST(PlanWire, EveryOperationRanksChannelsAndCounts)
         for (int channels = 1; channels <= 3; channels++) {
             for (int mode = 0; mode < 4; mode++) {
                 World world(ranks, channels, mode & 1 ? 131072 : 16384);
+                world.protocols = kProtocols[(ranks + channels) % 4];
                 world.is_precise = mode & 1;
                 world.is_deterministic = mode & 2;
                 ncclDataType_t dtype = std::vector<ncclDataType_t>{ncclFloat16, ncclFloat8e4m3, ncclFloat64,
@@ -235,6 +239,7 @@ TEST(PlanWire, EveryRootOnRingsInAnyOrder)
     std::mt19937 random(2);
     for (int round = 0; round < 6; round++) {
         World world(2 + (int)(random() % 7), 2, 4096);
+        world.protocols = kProtocols[round % 4];
         for (int c = 0; c < 2; c++)
             std::shuffle(world.order.begin() + c * world.ranks(),
                          world.order.begin() + (c + 1) * world.ranks(), random);
@@ -248,11 +253,14 @@ TEST(PlanWire, EveryRootOnRingsInAnyOrder)
 TEST(PlanWire, EveryRootOfAChain)
 {
     std::mt19937 random(3);
-    for (int ranks : {2, 3, 7, 8, 9, 16}) {
-        World world(ranks, 1, 1024);
-        world.is_deterministic = true;
-        for (int root = 0; root < ranks; root++)
-            ASSERT_NO_FATAL_FAILURE(ExpectRuns(world, RONDO_OP_REDUCE, ncclFloat32, 5000, root, random));
+    for (const char *protocols : kProtocols) {
+        for (int ranks : {2, 3, 4, 5, 6, 7, 8, 9, 16}) {
+            World world(ranks, 1, 1024);
+            world.is_deterministic = true;
+            world.protocols = protocols;
+            for (int root = 0; root < ranks; root++)
+                ASSERT_NO_FATAL_FAILURE(ExpectRuns(world, RONDO_OP_REDUCE, ncclFloat32, 20000, root, random));
+        }
     }
 }
 
@@ -275,6 +283,7 @@ TEST(PlanWire, OperationsOfOneGroupFollowEachOther)
         int ranks = 2 + (int)(random() % 6);
         World world(ranks, 1 + (int)(random() % 3), 16384);
         world.is_deterministic = random() % 2;
+        world.protocols = kProtocols[random() % 4];
         std::vector<std::vector<rondo_task>> tasks(ranks);
         for (uint64_t number = 1; number <= 12; number++) {
             uint64_t count = random() % 3 ? random() % 5000 : 300000 + random() % 300000;

@@ -38,6 +38,8 @@ const Trouble kTroubles[] = {
      "not in this version"},
     {"environment", [](ncclConfig_t *) { setenv("NCCL_COMM_BLOCKING", "0", 1); }, ncclInvalidUsage,
      "not in this version"},
+    {"protocol", [](ncclConfig_t *) { setenv("NCCL_PROTO", "LL64", 1); }, ncclInvalidUsage,
+     "NCCL_PROTO=LL64: 'LL64' is no name"},
     {"row", [](ncclConfig_t *) { setenv("RONDO_DEVICE", "tpu", 1); }, ncclInvalidUsage, "no such device"},
     {"device", [](ncclConfig_t *) { setenv("CUDA_VISIBLE_DEVICES", "", 1); }, ncclInvalidArgument,
      "CUDA_VISIBLE_DEVICES"},

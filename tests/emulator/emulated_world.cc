@@ -166,6 +166,7 @@ void Communicator::PlanChannel(unsigned rank, unsigned channel, const std::vecto
     context.position = &position_[rank][channel];
     context.is_precise = shape_.is_precise;
     context.is_deterministic = shape_.is_deterministic;
+    rondo_choices_parse(nullptr, "Simple", &context.choices);
     context.max_pair_blocks = kPairBlocks;
     context.end = End;
     context.owner = &owner;

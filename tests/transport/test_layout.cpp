@@ -91,6 +91,22 @@ TEST(Layout, DifferingSettingsNameRanksAndValues)
     ExpectRefused(peers, {"wire format is 7 on ranks 0, 2 but 8 on rank 1 (host1)", "version"});
 }
 
+// They are told apart by what they allow, and shown in the user's words.
+TEST(Layout, DifferingChoicesAreShownInWords)
+{
+    auto peers = Peers(3);
+    peers[1].protocols = peers[2].protocols = 5;
+    strcpy(peers[1].protocols_text, "LL");
+    strcpy(peers[2].protocols_text, "ll");
+    ExpectRefused(peers, {"NCCL_PROTO is unset on rank 0 (host0) but LL on ranks 1, 2", "alike"});
+    peers[0].protocols = 5;
+    rondo_layout layout;
+    EXPECT_EQ(rondo_layout_agree(peers.data(), 3, &layout), ncclSuccess);
+    peers[2].algorithms = 1;
+    memset(peers[2].algorithms_text, 'r', sizeof(peers[2].algorithms_text)); // as a stranger might
+    ExpectRefused(peers, {"NCCL_ALGO is unset on ranks 0, 1 but rrrrrr", "on rank 2 (host2)"});
+}
+
 TEST(Layout, LongListsAreCounted)
 {
     auto peers = Peers(1000);

@@ -5,6 +5,7 @@
 #ifndef RONDO_COLLECTIVES_PLAN_H
 #define RONDO_COLLECTIVES_PLAN_H
 
+#include "collectives/choose.h"
 #include "collectives/operation.h"
 #include "device/types.h"
 #include "device/work.h"
@@ -41,6 +42,7 @@ struct rondo_plan_context {
     const int32_t *position;
     bool is_precise;
     bool is_deterministic;
+    struct rondo_choices choices; /* the same on all ranks */
     uint32_t max_pair_blocks; /* blocks that point to point may use at once; at most what the rank page has
                                  notes for */
 
@@ -61,8 +63,8 @@ struct rondo_plan {
 
 /* Plan the tasks of one communicator and one launch, in the order the user gave them. *plan_out is NULL
  * when there is nothing to run (counts of 0). Caller owns it. ncclInvalidUsage: a send to self without its
- * receive in the same tasks, or the reverse. ncclSystemError: no memory. ncclSystemError with the text that
- * context->end recorded, when it yields NULL. */
+ * receive in the same tasks, or the reverse; or what rondo_choose refuses. ncclSystemError: no memory.
+ * ncclSystemError with the text that context->end recorded, when it yields NULL. */
 ncclResult_t rondo_plan_build(const struct rondo_plan_context *context, const struct rondo_task *tasks,
                               size_t count, struct rondo_plan **plan_out);
 

@@ -9,7 +9,9 @@
 #include <stdint.h>
 
 /* Of struct rondo_peer and of all that ranks share afterwards: any change of a layout raises it. */
-#define RONDO_PEER_VERSION 3u
+#define RONDO_PEER_VERSION 4u
+
+#define RONDO_SETTING_TEXT 48
 
 /* Fixed size, exchanged as it is between equal builds. */
 struct rondo_peer {
@@ -26,6 +28,8 @@ struct rondo_peer {
     uint32_t version;              /* RONDO_PEER_VERSION; equal on all ranks */
     uint32_t settings;             /* RONDO_SETTING_*: must agree */
     char hostname[32];
+    uint64_t algorithms, protocols; /* what NCCL_ALGO and NCCL_PROTO allow, in bits; must agree, */
+    char algorithms_text[RONDO_SETTING_TEXT], protocols_text[RONDO_SETTING_TEXT]; /* and in words, cut */
 };
 
 #define RONDO_SETTING_PRECISE 1u

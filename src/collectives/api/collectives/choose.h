@@ -1,0 +1,60 @@
+/*
+ * choose.h - which algorithm and which protocol an operation takes. Pure: no I/O, no environment, no device.
+ *
+ * All ranks of a communicator must come to one choice, so it depends on nothing but the operation, its size,
+ * and what the ranks have agreed on.
+ */
+#ifndef RONDO_COLLECTIVES_CHOOSE_H
+#define RONDO_COLLECTIVES_CHOOSE_H
+
+#include "collectives/operation.h"
+#include "device/protocol.h"
+
+#include "nccl.h"
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum rondo_algorithm {
+    RONDO_ALGORITHM_RING, /* with RONDO_DETERMINISTIC, along the ranks */
+    RONDO_ALGORITHM_NUM
+};
+
+/* What NCCL_ALGO and NCCL_PROTO leave to each operation. The default allows everything. */
+struct rondo_choices {
+    uint64_t algorithms; /* RONDO_CHOICE_ALGORITHM_BITS for each operation in their order, by algorithm */
+    uint64_t protocols;  /* RONDO_CHOICE_PROTOCOL_BITS likewise */
+    const char *algorithm_text, *protocol_text; /* the variables' values for messages; NULL: unset */
+};
+
+/* Messages come last among operations and have no algorithm. */
+#define RONDO_CHOICE_ALGORITHM_BITS 8
+#define RONDO_CHOICE_PROTOCOL_BITS 4
+
+/* Read the values of NCCL_ALGO and NCCL_PROTO, NULL when unset. Each is a list of names, separated by commas,
+ * that are allowed; ^ before it: all but those. `function:list` is for one function alone, `;` stands between
+ * such entries, and the first entry without a function is for all functions that have none of their own.
+ * Names are those of NCCL in any case; blanks are not skipped. The texts must live as long as the choices.
+ * ncclInvalidUsage: something is no name, or a list is empty; the text says which and lists the names. */
+ncclResult_t rondo_choices_parse(const char *algorithms, const char *protocols,
+                                 struct rondo_choices *choices_out);
+
+struct rondo_choice {
+    enum rondo_algorithm algorithm; /* of no meaning for operations made of messages */
+    enum rondo_protocol protocol;
+};
+
+/* For an operation that moves bytes in all (of a message: its bytes; with a block for each rank: all blocks)
+ * among 2 ranks or more. ncclInvalidUsage: what the variables allow does not exist for this operation; the
+ * text names the variable, its value, and what is possible. */
+ncclResult_t rondo_choose(const struct rondo_choices *choices, enum rondo_operation operation, uint64_t bytes,
+                          uint32_t ranks, struct rondo_choice *choice_out);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,261 @@
+/* choose.c - the words of NCCL_ALGO and NCCL_PROTO, and the choice among what they leave. */
+#include "collectives/choose.h"
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+/* Rings take LL while no step moves more than this.
+ *
+ * NCCL_PROTO=p bench_all_reduce 40 8 64 256 512 1024 2048 4096 8192 16384 with p of Simple, LL and LL128 in
+ * turn, 12 times, 2 ranks on 2 CPUs with other work beside them. Medians of the medians, in us:
+ *
+ *     bytes     8    64   256   512  1024  2048  4096  8192 16384
+ *     Simple  7.8  11.2  11.1  13.4  13.4  13.6  17.2  11.8  13.8
+ *     LL      7.8  11.0  11.1  11.1  11.3  11.7  12.7  16.3  25.5
+ *     LL128  11.3  11.6  17.9  15.4  13.0  12.1  12.7  17.1  16.8
+ *
+ * A step of two ranks moves half of the bytes. Between 4096 and 8192 LL begins to lose: hence 2048 a step.
+ * That machine's noise is as large as most of the differences, so this is a weak measurement (all ran at nice
+ * -15); for other operations and more ranks it is a choice. */
+#define LL_STEP_BYTES 2048u
+
+/* A variable and the names that its value may contain, in the order of the enumeration. */
+struct vocabulary {
+    const char *variable;
+    unsigned bits; /* for an operation */
+    unsigned names;
+    const char *name[8];
+};
+
+/* Those after the first RONDO_ALGORITHM_NUM are NCCL's and have no counterpart here yet. */
+static const struct vocabulary algorithm_words = {
+    "NCCL_ALGO",
+    RONDO_CHOICE_ALGORITHM_BITS,
+    7,
+    {"Ring", "Tree", "CollNetDirect", "CollNetChain", "NVLS", "NVLSTree", "PAT"},
+};
+
+static const struct vocabulary protocol_words = {
+    "NCCL_PROTO", RONDO_CHOICE_PROTOCOL_BITS, RONDO_PROTOCOL_NUM, {"Simple", "LL", "LL128"}};
+
+_Static_assert((RONDO_OP_ALL_TO_ALL - 1) * RONDO_CHOICE_ALGORITHM_BITS <= 64, "collectives fit a word");
+_Static_assert((RONDO_OP_NUM - 1) * RONDO_CHOICE_PROTOCOL_BITS <= 64, "operations fit a word");
+
+/* A piece of a value. */
+struct words {
+    const char *at;
+    size_t length;
+};
+
+static bool equals(struct words words, const char *name)
+{
+    return strlen(name) == words.length && strncasecmp(words.at, name, words.length) == 0;
+}
+
+/* Cut off what comes before the first mark; the rest follows it, or is empty. */
+static struct words cut(struct words *rest, char mark)
+{
+    const char *found = rest->length > 0 ? memchr(rest->at, mark, rest->length) : NULL;
+    struct words first = {rest->at, found ? (size_t)(found - rest->at) : rest->length};
+    size_t used = first.length + (found ? 1 : 0);
+
+    rest->at += used;
+    rest->length -= used;
+    return first;
+}
+
+/* Append to a text of `size`, as far as it fits. */
+static void append(char *text, size_t size, const char *before, const char *word)
+{
+    size_t used = strlen(text);
+
+    snprintf(text + used, size - used, "%s%s", used > 0 ? before : "", word);
+}
+
+static void list_names(const struct vocabulary *vocabulary, uint64_t mask, char *text, size_t size)
+{
+    text[0] = '\0';
+    for (unsigned i = 0; i < vocabulary->names; i++) {
+        if (mask >> i & 1)
+            append(text, size, ", ", vocabulary->name[i]);
+    }
+}
+
+static ncclResult_t refuse_word(const struct vocabulary *vocabulary, const char *value, struct words word,
+                                const char *what, const char *known)
+{
+    return rondo_fail(ncclInvalidUsage, "read %s=%.200s: '%.*s' is no %s; known are %s", vocabulary->variable,
+                      value, (int)(word.length < 64 ? word.length : 64), word.at, what, known);
+}
+
+static ncclResult_t parse_list(const struct vocabulary *vocabulary, const char *value, struct words list,
+                               uint64_t *mask_out)
+{
+    bool inverts = list.length > 0 && list.at[0] == '^';
+    uint64_t all = ((uint64_t)1 << vocabulary->names) - 1, mask = 0;
+    char known[128];
+
+    if (inverts) {
+        list.at++;
+        list.length--;
+    }
+    do {
+        struct words word = cut(&list, ',');
+        unsigned i = 0;
+
+        while (i < vocabulary->names && !equals(word, vocabulary->name[i]))
+            i++;
+        if (i == vocabulary->names) {
+            list_names(vocabulary, all, known, sizeof(known));
+            return refuse_word(vocabulary, value, word, "name that it takes", known);
+        }
+        mask |= (uint64_t)1 << i;
+    } while (list.length > 0);
+    *mask_out = inverts ? all & ~mask : mask;
+    return ncclSuccess;
+}
+
+static ncclResult_t find_operation(const struct vocabulary *vocabulary, const char *value, struct words name,
+                                   unsigned *operation_out)
+{
+    char known[160] = "";
+
+    for (unsigned o = RONDO_OP_NONE + 1; o < RONDO_OP_NUM; o++) {
+        if (equals(name, rondo_operation_name((enum rondo_operation)o))) {
+            *operation_out = o;
+            return ncclSuccess;
+        }
+        append(known, sizeof(known), ", ", rondo_operation_name((enum rondo_operation)o));
+    }
+    return refuse_word(vocabulary, value, name, "function", known);
+}
+
+/* Masks by operation. An entry without a function is the one at RONDO_OP_NONE. */
+static ncclResult_t parse_entries(const struct vocabulary *vocabulary, const char *value,
+                                  uint64_t mask[RONDO_OP_NUM], bool is_set[RONDO_OP_NUM])
+{
+    struct words rest = {value, strlen(value)};
+
+    do {
+        struct words entry = cut(&rest, ';');
+        bool is_named = memchr(entry.at, ':', entry.length) != NULL;
+        unsigned operation = RONDO_OP_NONE;
+        uint64_t allowed = 0;
+        ncclResult_t rc = ncclSuccess;
+
+        if (is_named)
+            rc = find_operation(vocabulary, value, cut(&entry, ':'), &operation);
+        if (rc == ncclSuccess)
+            rc = parse_list(vocabulary, value, entry, &allowed);
+        if (rc != ncclSuccess)
+            return rc;
+        if (is_named || !is_set[operation])
+            mask[operation] = allowed;
+        is_set[operation] = true;
+    } while (rest.length > 0);
+    return ncclSuccess;
+}
+
+static bool has_bits(const struct vocabulary *vocabulary, unsigned operation)
+{
+    return (operation - 1) * vocabulary->bits + vocabulary->bits <= 64;
+}
+
+static ncclResult_t parse_value(const struct vocabulary *vocabulary, const char *value, uint64_t *masks_out)
+{
+    uint64_t mask[RONDO_OP_NUM] = {0}, masks = 0;
+    bool is_set[RONDO_OP_NUM] = {false};
+
+    if (value) {
+        ncclResult_t rc = parse_entries(vocabulary, value, mask, is_set);
+        if (rc != ncclSuccess)
+            return rc;
+    }
+    if (!is_set[RONDO_OP_NONE])
+        mask[RONDO_OP_NONE] = ((uint64_t)1 << vocabulary->names) - 1;
+    for (unsigned o = RONDO_OP_NONE + 1; o < RONDO_OP_NUM && has_bits(vocabulary, o); o++)
+        masks |= mask[is_set[o] ? o : RONDO_OP_NONE] << (o - 1) * vocabulary->bits;
+    *masks_out = masks;
+    return ncclSuccess;
+}
+
+ncclResult_t rondo_choices_parse(const char *algorithms, const char *protocols,
+                                 struct rondo_choices *choices_out)
+{
+    struct rondo_choices choices = {.algorithm_text = algorithms, .protocol_text = protocols};
+    ncclResult_t rc = parse_value(&algorithm_words, algorithms, &choices.algorithms);
+
+    if (rc == ncclSuccess)
+        rc = parse_value(&protocol_words, protocols, &choices.protocols);
+    if (rc == ncclSuccess)
+        *choices_out = choices;
+    return rc;
+}
+
+/* What a variable leaves of what is possible for an operation. */
+static ncclResult_t allow(const struct vocabulary *vocabulary, uint64_t masks, const char *value,
+                          enum rondo_operation operation, uint64_t possible, uint64_t *allowed_out)
+{
+    uint64_t allowed = masks >> (operation - 1) * vocabulary->bits & possible;
+    char names[128];
+
+    if (allowed == 0) {
+        list_names(vocabulary, possible, names, sizeof(names));
+        return rondo_fail(
+            ncclInvalidUsage,
+            "choose how to do %s: %s=%.200s allows none of what is possible here: %s; allow one "
+            "of them, or unset the variable",
+            rondo_operation_name(operation), vocabulary->variable, value ? value : "", names);
+    }
+    *allowed_out = allowed;
+    return ncclSuccess;
+}
+
+/* Bytes of a step round a ring, when it needs but one a rank. */
+static uint64_t step_bytes(enum rondo_operation operation, uint64_t bytes, uint32_t ranks)
+{
+    bool is_rooted = rondo_operation_facts(operation)->root != RONDO_ROOT_NONE;
+
+    return is_rooted ? bytes : bytes / ranks + (bytes % ranks != 0);
+}
+
+static enum rondo_protocol choose_protocol(uint64_t allowed, enum rondo_operation operation, uint64_t bytes,
+                                           uint32_t ranks)
+{
+    static const enum rondo_protocol small[] = {RONDO_PROTOCOL_LL, RONDO_PROTOCOL_LL128,
+                                                RONDO_PROTOCOL_SIMPLE};
+    static const enum rondo_protocol large[] = {RONDO_PROTOCOL_SIMPLE, RONDO_PROTOCOL_LL128,
+                                                RONDO_PROTOCOL_LL};
+    bool is_small = rondo_operation_facts(operation)->travel == RONDO_TRAVEL_RING &&
+                    step_bytes(operation, bytes, ranks) <= LL_STEP_BYTES;
+    const enum rondo_protocol *by_preference = is_small ? small : large;
+
+    while (!(allowed >> *by_preference & 1))
+        by_preference++;
+    return *by_preference;
+}
+
+ncclResult_t rondo_choose(const struct rondo_choices *choices, enum rondo_operation operation, uint64_t bytes,
+                          uint32_t ranks, struct rondo_choice *choice_out)
+{
+    struct rondo_choice choice = {.algorithm = RONDO_ALGORITHM_RING};
+    uint64_t algorithms, protocols = ((uint64_t)1 << RONDO_PROTOCOL_NUM) - 1;
+    ncclResult_t rc = ncclSuccess;
+
+    /* So far a collective that goes round a ring can do nothing else. */
+    if (rondo_operation_facts(operation)->travel == RONDO_TRAVEL_RING)
+        rc = allow(&algorithm_words, choices->algorithms, choices->algorithm_text, operation,
+                   (uint64_t)1 << RONDO_ALGORITHM_RING, &algorithms);
+    if (rc == ncclSuccess)
+        rc = allow(&protocol_words, choices->protocols, choices->protocol_text, operation, protocols,
+                   &protocols);
+    if (rc != ncclSuccess)
+        return rc;
+    choice.protocol = choose_protocol(protocols, operation, bytes, ranks);
+    *choice_out = choice;
+    return ncclSuccess;
+}

@@ -1,0 +1,154 @@
+// NCCL_ALGO and NCCL_PROTO in every form, and what is chosen among what they leave.
+#include "base/error.h"
+#include "collectives/choose.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace
+{
+
+constexpr unsigned S = 1 << RONDO_PROTOCOL_SIMPLE, L = 1 << RONDO_PROTOCOL_LL,
+                   L128 = 1 << RONDO_PROTOCOL_LL128;
+
+// What is left to an operation.
+unsigned Protocols(const rondo_choices &choices, rondo_operation operation)
+{
+    return choices.protocols >> (operation - 1) * RONDO_CHOICE_PROTOCOL_BITS &
+           ((1u << RONDO_CHOICE_PROTOCOL_BITS) - 1);
+}
+
+rondo_choices Parse(const char *algorithms, const char *protocols)
+{
+    rondo_choices choices = {};
+    EXPECT_EQ(rondo_choices_parse(algorithms, protocols, &choices), ncclSuccess) << rondo_error_last();
+    return choices;
+}
+
+void ExpectRefused(const char *algorithms, const char *protocols, const std::vector<std::string> &needles)
+{
+    rondo_choices choices = {1, 2, "a", "b"};
+    EXPECT_EQ(rondo_choices_parse(algorithms, protocols, &choices), ncclInvalidUsage);
+    EXPECT_EQ(choices.algorithms, 1u) << "written although refused";
+    for (const std::string &needle : needles)
+        EXPECT_NE(std::string(rondo_error_last()).find(needle), std::string::npos)
+            << "no '" << needle << "' in: " << rondo_error_last();
+}
+
+TEST(Choices, UnsetAllowsEverything)
+{
+    rondo_choices choices = Parse(nullptr, nullptr);
+    for (int o = RONDO_OP_ALL_REDUCE; o < RONDO_OP_NUM; o++)
+        EXPECT_EQ(Protocols(choices, (rondo_operation)o), S | L | L128);
+}
+
+TEST(Choices, ListsAndTheirInverse)
+{
+    const std::pair<const char *, unsigned> forms[] = {
+        {"LL", L},    {"ll", L},         {"Simple", S},           {"SIMPLE,ll128", S | L128},
+        {"LL,LL", L}, {"^LL", S | L128}, {"^LL128,Simple", L},    {"LL,Simple,LL128", S | L | L128},
+        {"LL,", L},   {"LL;", L},        {"^LL,LL128,Simple", 0},
+    };
+    for (auto [text, expected] : forms) {
+        rondo_choices choices = Parse(nullptr, text);
+        for (int o = RONDO_OP_ALL_REDUCE; o < RONDO_OP_NUM; o++)
+            EXPECT_EQ(Protocols(choices, (rondo_operation)o), expected) << text;
+    }
+}
+
+TEST(Choices, EntriesOfOneFunction)
+{
+    rondo_choices choices = Parse(nullptr, "LL128;allreduce:LL;Broadcast:^LL");
+    EXPECT_EQ(Protocols(choices, RONDO_OP_ALL_REDUCE), L);
+    EXPECT_EQ(Protocols(choices, RONDO_OP_BROADCAST), S | L128);
+    EXPECT_EQ(Protocols(choices, RONDO_OP_ALL_GATHER), L128);
+    choices = Parse(nullptr, "reducescatter:LL;reducescatter:Simple");
+    EXPECT_EQ(Protocols(choices, RONDO_OP_REDUCE_SCATTER), S) << "the last entry of a function counts";
+    EXPECT_EQ(Protocols(choices, RONDO_OP_REDUCE), S | L | L128) << "no entry, no restriction";
+    choices = Parse(nullptr, "allreduce:Simple;LL;LL128");
+    EXPECT_EQ(Protocols(choices, RONDO_OP_ALL_REDUCE), S);
+    EXPECT_EQ(Protocols(choices, RONDO_OP_GATHER), L) << "the first entry without a function";
+}
+
+TEST(Choices, WhatIsNoNameIsRefused)
+{
+    ExpectRefused(nullptr, "LL64", {"NCCL_PROTO=LL64", "'LL64'", "Simple, LL, LL128"});
+    ExpectRefused(nullptr, "LL, Simple", {"NCCL_PROTO=LL, Simple", "' Simple'"});
+    ExpectRefused(nullptr, "allreduce:", {"''", "Simple, LL, LL128"});
+    ExpectRefused(nullptr, "^", {"''"});
+    ExpectRefused(nullptr, ";LL", {"''"});
+    ExpectRefused(nullptr, "allreduces:LL", {"'allreduces'", "function", "AllReduce", "Recv"});
+    ExpectRefused(nullptr, "a:b:c", {"'a'"});
+    ExpectRefused(nullptr, "allreduce:LL:LL", {"'LL:LL'"});
+    ExpectRefused("rong", nullptr, {"NCCL_ALGO=rong", "Ring, Tree"});
+    ExpectRefused("ring", "rong", {"NCCL_PROTO=rong"});
+    ExpectRefused(nullptr, std::string(5000, 'x').c_str(), {"NCCL_PROTO=xxx"});
+}
+
+rondo_protocol Chosen(const rondo_choices &choices, rondo_operation operation, uint64_t bytes)
+{
+    rondo_choice choice = {RONDO_ALGORITHM_NUM, RONDO_PROTOCOL_NUM};
+    EXPECT_EQ(rondo_choose(&choices, operation, bytes, 4, &choice), ncclSuccess) << rondo_error_last();
+    EXPECT_EQ(choice.algorithm, RONDO_ALGORITHM_RING);
+    return choice.protocol;
+}
+
+TEST(Choose, SmallRingsTakeLL)
+{
+    rondo_choices choices = Parse(nullptr, nullptr);
+    for (rondo_operation operation : {RONDO_OP_ALL_REDUCE, RONDO_OP_ALL_GATHER, RONDO_OP_REDUCE_SCATTER,
+                                      RONDO_OP_BROADCAST, RONDO_OP_REDUCE}) {
+        EXPECT_EQ(Chosen(choices, operation, 8), RONDO_PROTOCOL_LL);
+        EXPECT_EQ(Chosen(choices, operation, 1 << 20), RONDO_PROTOCOL_SIMPLE);
+        EXPECT_EQ(Chosen(choices, operation, UINT64_MAX), RONDO_PROTOCOL_SIMPLE);
+        bool was_large = false; // and the larger never takes what is for the small
+        for (uint64_t bytes = 0; bytes < 100000; bytes += 61) {
+            bool is_large = Chosen(choices, operation, bytes) == RONDO_PROTOCOL_SIMPLE;
+            EXPECT_TRUE(is_large || !was_large) << bytes;
+            was_large = is_large;
+        }
+    }
+}
+
+// A receiver tells a message of another length by its slot, which must be where it looks.
+TEST(Choose, MessagesOfAnyLengthMeet)
+{
+    rondo_choices choices = Parse(nullptr, nullptr);
+    for (rondo_operation operation :
+         {RONDO_OP_SEND, RONDO_OP_RECV, RONDO_OP_ALL_TO_ALL, RONDO_OP_GATHER, RONDO_OP_SCATTER})
+        for (uint64_t bytes : {0, 8, 4096, 1 << 20})
+            EXPECT_EQ(Chosen(choices, operation, bytes), RONDO_PROTOCOL_SIMPLE);
+}
+
+TEST(Choose, ForcedProtocolsAreTaken)
+{
+    for (int o = RONDO_OP_ALL_REDUCE; o < RONDO_OP_NUM; o++)
+        for (uint64_t bytes : {8, 1 << 30}) {
+            auto operation = (rondo_operation)o;
+            EXPECT_EQ(Chosen(Parse("ring", "Simple"), operation, bytes), RONDO_PROTOCOL_SIMPLE);
+            EXPECT_EQ(Chosen(Parse("ring", "LL"), operation, bytes), RONDO_PROTOCOL_LL);
+            EXPECT_EQ(Chosen(Parse("^tree", "LL128"), operation, bytes), RONDO_PROTOCOL_LL128);
+        }
+}
+
+TEST(Choose, WhatIsImpossibleIsSaid)
+{
+    rondo_choice choice = {RONDO_ALGORITHM_NUM, RONDO_PROTOCOL_NUM};
+    rondo_choices choices = Parse("tree,nvls;broadcast:ring", nullptr);
+    EXPECT_EQ(rondo_choose(&choices, RONDO_OP_ALL_GATHER, 8, 2, &choice), ncclInvalidUsage);
+    EXPECT_EQ(choice.algorithm, RONDO_ALGORITHM_NUM) << "written although refused";
+    std::string text = rondo_error_last();
+    for (const char *needle : {"AllGather", "NCCL_ALGO=tree,nvls;broadcast:ring", "Ring"})
+        EXPECT_NE(text.find(needle), std::string::npos) << text;
+    EXPECT_EQ(rondo_choose(&choices, RONDO_OP_BROADCAST, 8, 2, &choice), ncclSuccess);
+    EXPECT_EQ(rondo_choose(&choices, RONDO_OP_SEND, 8, 2, &choice), ncclSuccess) << "messages have none";
+    choices = Parse(nullptr, "^LL,LL128,Simple");
+    EXPECT_EQ(rondo_choose(&choices, RONDO_OP_SEND, 8, 2, &choice), ncclInvalidUsage);
+    text = rondo_error_last();
+    for (const char *needle : {"Send", "NCCL_PROTO=^LL,LL128,Simple", "Simple, LL, LL128"})
+        EXPECT_NE(text.find(needle), std::string::npos) << text;
+}
+
+} // namespace
