@@ -19,6 +19,15 @@ namespace
 {
 
 constexpr unsigned kPairBlocks = 4;
+const char *const kProtocolNames[] = {"Simple", "LL", "LL128"};
+
+// Of one of a work's elements.
+uint64_t WireBytes(const rondo_work &work)
+{
+    auto dtype = static_cast<ncclDataType_t>(work.dtype);
+
+    return work.flags & RONDO_WORK_PRECISE ? rondo_dtype_wide_bytes(dtype) : rondo_dtype_bytes(dtype);
+}
 
 bool IsMessage(const rondo_work &work)
 {
@@ -26,6 +35,15 @@ bool IsMessage(const rondo_work &work)
 }
 
 } // namespace
+
+uint64_t Shape::WireSlotBytes() const
+{
+    uint64_t bytes = slot_bytes;
+
+    while (rondo_protocol_capacity(protocol, bytes) < slot_bytes)
+        bytes += 128;
+    return bytes;
+}
 
 Communicator::Communicator(Machine &machine, const Shape &shape,
                            const std::vector<std::vector<Call>> &launches)
@@ -59,18 +77,25 @@ Communicator::Half Communicator::MakeHalf(const std::string &name)
 {
     Memory &memory = machine_.memory();
 
-    return {static_cast<rondo_line *>(memory.Allocate("posted " + name, sizeof(rondo_line))),
-            static_cast<rondo_line *>(memory.Allocate("consumed " + name, sizeof(rondo_line))),
-            static_cast<rondo_slot_head *>(
-                memory.Allocate("heads " + name, RONDO_SLOTS * sizeof(rondo_slot_head))),
-            static_cast<unsigned char *>(memory.Allocate("slots " + name, RONDO_SLOTS * shape_.slot_bytes))};
+    return {
+        static_cast<rondo_line *>(memory.Allocate("posted " + name, sizeof(rondo_line))),
+        static_cast<rondo_line *>(memory.Allocate("consumed " + name, sizeof(rondo_line))),
+        static_cast<rondo_slot_head *>(
+            memory.Allocate("heads " + name, RONDO_SLOTS * sizeof(rondo_slot_head))),
+        static_cast<unsigned char *>(memory.Allocate("slots " + name, RONDO_SLOTS * shape_.WireSlotBytes()))};
 }
 
 rondo_end *Communicator::MakeEnd(const std::string &name, const Half &half, unsigned peer)
 {
     void *end = machine_.memory().Allocate(name, sizeof(rondo_end), true);
-    rondo_end value = {0,          half.posted,       half.consumed, half.heads,
-                       half.slots, shape_.slot_bytes, nullptr,       static_cast<int32_t>(peer),
+    rondo_end value = {0,
+                       half.posted,
+                       half.consumed,
+                       half.heads,
+                       half.slots,
+                       shape_.WireSlotBytes(),
+                       nullptr,
+                       static_cast<int32_t>(peer),
                        0};
 
     std::memcpy(machine_.memory().Host(end), &value, sizeof(value));
@@ -166,7 +191,7 @@ void Communicator::PlanChannel(unsigned rank, unsigned channel, const std::vecto
     context.position = &position_[rank][channel];
     context.is_precise = shape_.is_precise;
     context.is_deterministic = shape_.is_deterministic;
-    rondo_choices_parse(nullptr, "Simple", &context.choices);
+    rondo_choices_parse(nullptr, kProtocolNames[shape_.protocol], &context.choices);
     context.max_pair_blocks = kPairBlocks;
     context.end = End;
     context.owner = &owner;
@@ -179,6 +204,8 @@ void Communicator::PlanChannel(unsigned rank, unsigned channel, const std::vecto
             for (uint32_t w = 0; w < planned->blocks[b].works[role]; w++) {
                 rondo_work work = planned->works[planned->blocks[b].first[role] + w];
                 bool is_pair = IsMessage(work) || work.kind == RONDO_WORK_COPY;
+                if (work.kind != RONDO_WORK_COPY)
+                    work.chunk = std::min(work.chunk, shape_.slot_bytes / WireBytes(work));
                 if (!is_pair) {
                     work.channel = channel;
                     work.stride = calls[work.number - 1].count;
@@ -241,7 +268,8 @@ void Communicator::Reset()
         for (const Half *half : {&c.near, &c.far}) {
             memory.Host(half->posted)->value = memory.Host(half->consumed)->value = shape_.first_step;
             std::memset(memory.Host(half->heads), 0, RONDO_SLOTS * sizeof(rondo_slot_head));
-            std::memset(memory.Host(half->slots), 0xee, RONDO_SLOTS * shape_.slot_bytes);
+            std::memset(memory.Host(half->slots), shape_.protocol == RONDO_PROTOCOL_SIMPLE ? 0xee : 0,
+                        RONDO_SLOTS * shape_.WireSlotBytes());
             memory.Host(c.to)->step = memory.Host(c.from)->step = shape_.first_step;
         }
     for (auto &plans : plans_)
@@ -312,9 +340,16 @@ Failure Communicator::CheckResults()
 
 bool Communicator::HasPosted()
 {
-    for (auto &[key, c] : connections_)
-        if (machine_.memory().Host(c.near.posted)->value != shape_.first_step)
+    uint64_t bytes = RONDO_SLOTS * shape_.WireSlotBytes();
+
+    for (auto &[key, c] : connections_) {
+        const unsigned char *slots = machine_.memory().Host(c.near.slots);
+        bool is_stored = std::any_of(slots, slots + bytes, [](unsigned char byte) { return byte != 0; });
+        if (shape_.protocol == RONDO_PROTOCOL_SIMPLE
+                ? machine_.memory().Host(c.near.posted)->value != shape_.first_step
+                : is_stored)
             return true;
+    }
     return false;
 }
 
@@ -371,7 +406,7 @@ void Communicator::ToCpu(::World &cpu, unsigned rank, rondo_work &work)
 // The same plans on the CPU device's plainest kernels.
 void Communicator::RunOnCpu()
 {
-    ::World cpu(shape_.ranks, shape_.channels, shape_.slot_bytes);
+    ::World cpu(shape_.ranks, shape_.channels, shape_.WireSlotBytes(), shape_.protocol);
 
     for (unsigned channel = 0; shape_.is_deterministic && channel < shape_.channels; channel++)
         cpu.OrderByRank(channel);

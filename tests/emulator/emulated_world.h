@@ -25,10 +25,14 @@ namespace emulator
 // Of a communicator and of how its kernels are launched.
 struct Shape {
     unsigned ranks = 2, channels = 1, lanes = 64;
-    uint64_t slot_bytes = 256;
+    rondo_protocol protocol = RONDO_PROTOCOL_SIMPLE;
+    uint64_t slot_bytes = 256; // that a slot holds, at most
     bool is_precise = false, is_deterministic = false;
-    bool has_network = false; // a progress engine moves every slot
-    uint64_t first_step = 0;  // of every connection
+    bool has_network = false; // a progress engine moves every slot; SIMPLE only
+    uint64_t first_step = 0;  // of every connection; 0 where words carry flags
+
+    // Of a slot, flags and head included.
+    uint64_t WireSlotBytes() const;
 };
 
 // What every rank calls. SEND: to the rank `root` behind, and a receive from the one as far before.

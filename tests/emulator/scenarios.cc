@@ -98,6 +98,20 @@ Scenario WorksOfNothing()
 
 } // namespace
 
+void AddOverProtocols(const Scenario &scenario, std::vector<Scenario> &scenarios)
+{
+    scenarios.push_back(scenario);
+    for (rondo_protocol protocol : {RONDO_PROTOCOL_LL, RONDO_PROTOCOL_LL128}) {
+        if (scenario.shape.has_network)
+            continue;
+        Scenario other = scenario;
+        other.name += protocol == RONDO_PROTOCOL_LL ? ", LL" : ", LL128";
+        other.shape.protocol = protocol;
+        other.shape.first_step = 0;
+        scenarios.push_back(other);
+    }
+}
+
 std::vector<Scenario> DataScenarios()
 {
     std::vector<Scenario> scenarios;
@@ -116,14 +130,14 @@ std::vector<Scenario> DataScenarios()
                 scenario.shape.has_network = has_network;
                 scenario.shape.is_deterministic = is_chain;
                 scenario.launches = {{CallOf(operation, 700, 1)}};
-                scenarios.push_back(scenario);
+                AddOverProtocols(scenario, scenarios);
             }
-    scenarios.push_back(LongMessages());
-    scenarios.push_back(LongChain());
-    scenarios.push_back(WideRing());
-    scenarios.push_back(ManyWorks(false));
-    scenarios.push_back(ManyWorks(true));
-    scenarios.push_back(WorksOfNothing());
+    AddOverProtocols(LongMessages(), scenarios);
+    AddOverProtocols(LongChain(), scenarios);
+    AddOverProtocols(WideRing(), scenarios);
+    AddOverProtocols(ManyWorks(false), scenarios);
+    AddOverProtocols(ManyWorks(true), scenarios);
+    AddOverProtocols(WorksOfNothing(), scenarios);
     return scenarios;
 }
 

@@ -19,11 +19,14 @@ struct Scenario {
     Failure (*run)(Communicator &, uint64_t seed) = nullptr; // NULL: Communicator::Run
 };
 
-// Every operation, plainly and over a network; many in one launch, and several launches.
+// Every operation over every protocol, and over a network; many in one launch, and several launches.
 std::vector<Scenario> DataScenarios();
 
 // Stops, faults, notes.
 std::vector<Scenario> TroubleScenarios();
+
+// The same over each protocol, which has_network leaves to SIMPLE alone.
+void AddOverProtocols(const Scenario &scenario, std::vector<Scenario> &scenarios);
 
 // A run of a scenario that has been prepared.
 Failure RunScenario(const Scenario &scenario, Communicator &communicator, uint64_t seed);

@@ -42,7 +42,18 @@ const ncclDataType_t kTypes[] = {ncclFloat32, ncclFloat16, ncclInt8};
 const unsigned kOffsets[] = {0, 4, 3};
 const uint64_t kFirstSteps[] = {0, UINT64_MAX - 4}; // counters wrap on the way
 constexpr unsigned kCounts = 5;
-const std::vector<unsigned> kSizes = {12, 7, 3, 2, 3, RONDO_REDOP_NUM, 2, kCounts, 3, 2};
+const std::vector<unsigned> kSizes = {12, 7, 3, 2, 3, RONDO_REDOP_NUM, 4, kCounts, 3, 2};
+
+// How slots travel: a protocol, or SIMPLE over a network.
+struct Way {
+    const char *name;
+    rondo_protocol protocol;
+    bool has_network;
+};
+const Way kWays[] = {{"", RONDO_PROTOCOL_SIMPLE, false},
+                     {", network", RONDO_PROTOCOL_SIMPLE, true},
+                     {", LL", RONDO_PROTOCOL_LL, false},
+                     {", LL128", RONDO_PROTOCOL_LL128, false}};
 
 // Around what fits a slot, and what fills all channels several times.
 uint64_t CountOf(unsigned which, uint64_t in_slot, const Shape &shape, bool has_blocks)
@@ -64,6 +75,7 @@ uint64_t CountOf(unsigned which, uint64_t in_slot, const Shape &shape, bool has_
 Scenario ScenarioOf(const Row &row, unsigned index)
 {
     const What &what = kWhats[row[0]];
+    const Way &way = kWays[row[6]];
     const rondo_facts &facts = *rondo_operation_facts(what.operation);
     Scenario scenario;
     Call call;
@@ -73,8 +85,9 @@ Scenario ScenarioOf(const Row &row, unsigned index)
     scenario.shape.lanes = row[3] ? 96 : 64;
     scenario.shape.slot_bytes = 128;
     scenario.shape.is_deterministic = what.is_chain;
-    scenario.shape.has_network = row[6];
-    scenario.shape.first_step = kFirstSteps[row[9]];
+    scenario.shape.protocol = way.protocol;
+    scenario.shape.has_network = way.has_network;
+    scenario.shape.first_step = way.protocol == RONDO_PROTOCOL_SIMPLE ? kFirstSteps[row[9]] : 0;
     call.operation = what.operation;
     call.dtype = kTypes[row[4]];
     call.redop = static_cast<int>(row[5]);
@@ -84,7 +97,7 @@ Scenario ScenarioOf(const Row &row, unsigned index)
     call.offset = kOffsets[row[8]];
     call.is_exact = index % 2;
     scenario.launches = {{call}};
-    scenario.name = call.Name() + (what.is_chain ? ", chain" : "") + (row[6] ? ", network" : "") + ", " +
+    scenario.name = call.Name() + (what.is_chain ? ", chain" : "") + way.name + ", " +
                     std::to_string(scenario.shape.ranks) + " ranks, " +
                     std::to_string(scenario.shape.channels) + " channels, " +
                     std::to_string(scenario.shape.lanes) + " lanes";
@@ -144,6 +157,7 @@ TEST(Kernels, EveryTypeAndOperation)
                 Call call;
                 scenario.shape.ranks = 1 + turn % 4; /* one rank: a copy */
                 scenario.shape.lanes = 32;
+                scenario.shape.protocol = static_cast<rondo_protocol>(turn / 4 % RONDO_PROTOCOL_NUM);
                 scenario.shape.is_deterministic = what.is_chain;
                 scenario.shape.is_precise = turn / 2 % 2;
                 call.operation = what.operation;

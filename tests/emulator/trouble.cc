@@ -191,6 +191,17 @@ Failure RunOtherFingerprint(Communicator &c, uint64_t seed)
     return RunFaulty(c, seed, ncclInvalidUsage);
 }
 
+// Nor does anybody write what came of another operation's data: of an all-reduce nobody can finish a part.
+Failure RunWritesNothing(Communicator &c, uint64_t seed)
+{
+    Failure failure = RunFaulty(c, seed, ncclInvalidUsage);
+
+    for (unsigned rank = 0; !failure && rank < c.shape().ranks; rank++)
+        if (c.LastByteOf(rank) != 0xc3)
+            failure = {Fault::WRONG, "the result of rank " + std::to_string(rank) + " was written"};
+    return failure;
+}
+
 // The second work is the one that noticed.
 Failure RunOtherChannel(Communicator &c, uint64_t seed)
 {
@@ -286,22 +297,23 @@ Scenario Make(const char *name, rondo_operation operation, unsigned ranks, uint6
 
 std::vector<Scenario> TroubleScenarios()
 {
-    std::vector<Scenario> scenarios;
+    std::vector<Scenario> plain, scenarios;
 
     for (rondo_operation operation : {RONDO_OP_ALL_REDUCE, RONDO_OP_ALL_GATHER, RONDO_OP_SEND,
                                       RONDO_OP_BROADCAST, RONDO_OP_REDUCE_SCATTER, RONDO_OP_REDUCE}) {
-        scenarios.push_back(Make("stop at any time", operation, 3, 300, AddStopper, RunStopped));
-        scenarios.push_back(Make("stop before", operation, 3, 60, RaiseBefore, RunRaisedBefore));
-        scenarios.push_back(
-            Make("other fingerprint", operation, 3, 200, SpoilFingerprints, RunOtherFingerprint));
+        plain.push_back(Make("stop at any time", operation, 3, 300, AddStopper, RunStopped));
+        plain.push_back(Make("stop before", operation, 3, 60, RaiseBefore, RunRaisedBefore));
+        plain.push_back(Make("other fingerprint", operation, 3, 200, SpoilFingerprints, RunOtherFingerprint));
     }
-    scenarios.push_back(Make("other fingerprint on one channel", RONDO_OP_BROADCAST, 3, 200, SpoilOneChannel,
-                             RunOtherChannel));
-    scenarios.push_back(Make("other bytes", RONDO_OP_ALL_REDUCE, 3, 300, SpoilBytes, RunOtherBytes));
-    scenarios.push_back(Make("other bytes", RONDO_OP_SEND, 3, 300, SpoilBytes, RunOtherBytes));
-    scenarios.push_back(Make("notes", RONDO_OP_SEND, 4, 600, AddNoteReaders, RunOnlyAndCheck));
-    scenarios.back().launches[0][0].root = 2;
-    scenarios.push_back(Make("unsound work", RONDO_OP_ALL_REDUCE, 2, 60, SpoilKinds, RunOtherBytes));
+    plain.push_back(Make("other fingerprint on one channel", RONDO_OP_BROADCAST, 3, 200, SpoilOneChannel,
+                         RunOtherChannel));
+    plain.push_back(Make("other bytes", RONDO_OP_ALL_REDUCE, 3, 300, SpoilBytes, RunOtherBytes));
+    plain.push_back(Make("other bytes", RONDO_OP_SEND, 3, 300, SpoilBytes, RunOtherBytes));
+    plain.push_back(Make("notes", RONDO_OP_SEND, 4, 600, AddNoteReaders, RunOnlyAndCheck));
+    plain.back().launches[0][0].root = 2;
+    plain.push_back(Make("other fingerprint writes nothing", RONDO_OP_ALL_REDUCE, 3, 60, SpoilFingerprints,
+                         RunWritesNothing));
+    plain.push_back(Make("unsound work", RONDO_OP_ALL_REDUCE, 2, 60, SpoilKinds, RunOtherBytes));
     for (int redop : {RONDO_REDOP_SUM, RONDO_REDOP_PREMULSUM}) {
         Scenario copy =
             Make(redop == RONDO_REDOP_SUM ? "stop before, copy" : "stop before, copy that computes",
@@ -309,8 +321,10 @@ std::vector<Scenario> TroubleScenarios()
         copy.shape.channels = 1;
         copy.launches[0][0].dtype = ncclInt8;
         copy.launches[0][0].redop = redop;
-        scenarios.push_back(copy);
+        plain.push_back(copy);
     }
+    for (const Scenario &scenario : plain)
+        AddOverProtocols(scenario, scenarios);
     return scenarios;
 }
 
