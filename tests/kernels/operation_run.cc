@@ -1,5 +1,7 @@
 #include "operation_run.h"
 
+#include "device/pull.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,9 +23,38 @@ uint64_t NextRandom(uint64_t &state)
 
 } // namespace
 
+rondo_operation Operation::Pattern() const
+{
+    switch (kind) {
+    case RONDO_WORK_RING_ALL_GATHER:
+    case RONDO_WORK_DIRECT_ALL_GATHER:
+        return RONDO_OP_ALL_GATHER;
+    case RONDO_WORK_RING_REDUCE_SCATTER:
+    case RONDO_WORK_CHAIN_REDUCE_SCATTER:
+    case RONDO_WORK_DIRECT_REDUCE_SCATTER:
+        return RONDO_OP_REDUCE_SCATTER;
+    case RONDO_WORK_RING_BROADCAST:
+    case RONDO_WORK_DIRECT_BROADCAST:
+        return RONDO_OP_BROADCAST;
+    case RONDO_WORK_RING_REDUCE:
+    case RONDO_WORK_CHAIN_REDUCE:
+    case RONDO_WORK_DIRECT_REDUCE:
+        return RONDO_OP_REDUCE;
+    case RONDO_WORK_DIRECT_ALL_TO_ALL:
+        return RONDO_OP_ALL_TO_ALL;
+    case RONDO_WORK_DIRECT_GATHER:
+        return RONDO_OP_GATHER;
+    case RONDO_WORK_DIRECT_SCATTER:
+        return RONDO_OP_SCATTER;
+    default:
+        return RONDO_OP_ALL_REDUCE;
+    }
+}
+
 bool Operation::IsReduction() const
 {
-    return kind != RONDO_WORK_RING_ALL_GATHER && kind != RONDO_WORK_RING_BROADCAST;
+    return Pattern() == RONDO_OP_ALL_REDUCE || Pattern() == RONDO_OP_REDUCE_SCATTER ||
+           Pattern() == RONDO_OP_REDUCE;
 }
 
 bool Operation::IsChain() const
@@ -32,22 +63,27 @@ bool Operation::IsChain() const
            kind == RONDO_WORK_CHAIN_REDUCE_SCATTER;
 }
 
+bool Operation::IsDirect() const
+{
+    return kind >= RONDO_WORK_DIRECT_ALL_REDUCE && kind <= RONDO_WORK_DIRECT_SCATTER;
+}
+
 std::string Operation::Name() const
 {
     static const char *const kinds[] = {
-        "ring all-reduce", "ring all-gather",  "ring reduce-scatter",  "ring broadcast",
-        "ring reduce",     "chain all-reduce", "chain reduce-scatter", "chain reduce",
+#define RONDO_WORK(id, ...) #id,
+#include "device/works.def"
+#undef RONDO_WORK
     };
     return std::string(kinds[kind]) + ' ' + TypeOf(dtype).name + ' ' + OpName(redop) + " count " +
            std::to_string(count) + " chunk " + std::to_string(chunk) + " root " + std::to_string(root) +
            (in_place ? " in place" : "") + (precise ? " precise" : "") + " offset " + std::to_string(offset) +
-           " channels " + std::to_string(channels);
+           " channels " + std::to_string(channels) + " bounced " + std::to_string(bounced) +
+           (is_apart ? " apart" : "");
 }
 
 OperationRun::OperationRun(World &world, const Operation &operation, unsigned seed)
-    : world_(world), operation_(operation), type_(TypeOf(operation.dtype)),
-      scalar_(operation.redop == RONDO_REDOP_SUMDIV ? world.Ranks() : Scalar(type_, 2)),
-      buffers_(world.Ranks())
+    : world_(world), operation_(operation), type_(TypeOf(operation.dtype)), buffers_(world.Ranks())
 {
     uint64_t state = seed + 1;
 
@@ -59,14 +95,40 @@ OperationRun::OperationRun(World &world, const Operation &operation, unsigned se
 
 uint64_t OperationRun::SendCount() const
 {
-    bool scatters = operation_.kind == RONDO_WORK_RING_REDUCE_SCATTER ||
-                    operation_.kind == RONDO_WORK_CHAIN_REDUCE_SCATTER;
-    return operation_.count * (scatters ? world_.Ranks() : 1);
+    rondo_operation pattern = operation_.Pattern();
+    bool has_blocks =
+        pattern == RONDO_OP_REDUCE_SCATTER || pattern == RONDO_OP_ALL_TO_ALL || pattern == RONDO_OP_SCATTER;
+    return operation_.count * (has_blocks ? world_.Ranks() : 1);
 }
 
 uint64_t OperationRun::RecvCount() const
 {
-    return operation_.count * (operation_.kind == RONDO_WORK_RING_ALL_GATHER ? world_.Ranks() : 1);
+    rondo_operation pattern = operation_.Pattern();
+    bool has_blocks =
+        pattern == RONDO_OP_ALL_GATHER || pattern == RONDO_OP_ALL_TO_ALL || pattern == RONDO_OP_GATHER;
+    return operation_.count * (has_blocks ? world_.Ranks() : 1);
+}
+
+// Each rank has its own, unless sums of them would not be exact whatever the order.
+uint64_t OperationRun::ScalarOf(unsigned rank) const
+{
+    return operation_.redop == RONDO_REDOP_SUMDIV ? world_.Ranks()
+                                                  : Scalar(type_, operation_.IsDirect() ? 2 + rank % 3 : 2);
+}
+
+// The interface lets other ranks than these pass NULL.
+bool OperationRun::UsesSend(unsigned rank) const
+{
+    rondo_operation pattern = operation_.Pattern();
+    bool is_roots = pattern == RONDO_OP_SCATTER || (pattern == RONDO_OP_BROADCAST && operation_.IsDirect());
+    return !is_roots || static_cast<int32_t>(rank) == operation_.root;
+}
+
+bool OperationRun::UsesRecv(unsigned rank) const
+{
+    rondo_operation pattern = operation_.Pattern();
+    bool is_roots = pattern == RONDO_OP_GATHER || (pattern == RONDO_OP_REDUCE && !operation_.in_place);
+    return !is_roots || static_cast<int32_t>(rank) == operation_.root;
 }
 
 uint64_t OperationRun::RandomInput(uint64_t &state) const
@@ -98,7 +160,10 @@ void OperationRun::MakeBuffers(unsigned rank, uint64_t &state)
     b.recv_at = b.recv.data() + kMargin + operation_.offset;
     if (operation_.in_place) {
         b.send_at = b.recv_at;
-        if (operation_.kind == RONDO_WORK_RING_ALL_GATHER)
+        bool is_rooted = operation_.Pattern() == RONDO_OP_GATHER || operation_.Pattern() == RONDO_OP_SCATTER;
+        if (is_rooted && static_cast<int32_t>(rank) != operation_.root)
+            block = 0;
+        if (RecvCount() > operation_.count)
             b.send_at = b.recv_at + block;
         if (SendCount() > operation_.count)
             b.recv_at = b.send_at + block;
@@ -113,7 +178,39 @@ void OperationRun::MakeBuffers(unsigned rank, uint64_t &state)
     }
 }
 
-rondo_work OperationRun::MakeWork(unsigned rank, unsigned channel, uint64_t first, uint64_t count) const
+// All of a rank's memory that others may read.
+rondo_window OperationRun::Window(unsigned rank, const Direct &direct) const
+{
+    const Buffers &b = buffers_[rank];
+    uintptr_t low = UINTPTR_MAX, high = 0;
+
+    if (!operation_.is_apart)
+        return {0, UINT64_MAX, nullptr};
+    for (const std::vector<unsigned char> *memory : {&b.send, &b.recv, &direct.bounce}) {
+        if (memory->empty())
+            continue;
+        uintptr_t begin = reinterpret_cast<uintptr_t>(memory->data());
+        low = std::min(low, begin);
+        high = std::max(high, begin + memory->size());
+    }
+    return {low, high - low, reinterpret_cast<unsigned char *>(low)};
+}
+
+// Once the works of all ranks on the channel are there.
+void OperationRun::ConnectDirect(unsigned channel, uint64_t first_direct)
+{
+    for (unsigned rank = 0; rank < world_.Ranks(); rank++)
+        for (unsigned peer = 0; peer < world_.Ranks(); peer++)
+            if (peer != rank)
+                directs_[first_direct + rank].peers[peer] = {world_.DirectFrom(rank, peer, channel),
+                                                             world_.DirectTo(rank, peer, channel),
+                                                             Window(peer, directs_[first_direct + peer]),
+                                                             nullptr,
+                                                             0,
+                                                             0};
+}
+
+rondo_work OperationRun::MakeWork(unsigned rank, unsigned channel, uint64_t first, uint64_t count)
 {
     const Buffers &b = buffers_[rank];
     rondo_work work{};
@@ -123,21 +220,33 @@ rondo_work OperationRun::MakeWork(unsigned rank, unsigned channel, uint64_t firs
     work.dtype = static_cast<uint8_t>(operation_.dtype);
     work.redop = static_cast<uint8_t>(operation_.redop);
     work.flags = operation_.precise ? RONDO_WORK_PRECISE : 0;
-    work.send = b.send_at + first * type_.bytes;
-    work.recv = b.recv_at + first * type_.bytes;
-    bool is_rooted = operation_.kind == RONDO_WORK_RING_REDUCE || operation_.kind == RONDO_WORK_CHAIN_REDUCE;
-    if (is_rooted && static_cast<int32_t>(rank) != operation_.root && !operation_.in_place)
-        work.recv = nullptr; /* the interface lets who is not root pass NULL */
+    work.send = UsesSend(rank) ? b.send_at + first * type_.bytes : nullptr;
+    work.recv = UsesRecv(rank) ? b.recv_at + first * type_.bytes : nullptr;
     work.count = count;
     work.stride = operation_.count;
     work.chunk = operation_.chunk;
-    work.scalar = scalar_;
+    work.scalar = ScalarOf(rank);
     work.number = 7;
-    work.protocol = static_cast<uint8_t>(world_.protocol);
+    work.protocol = static_cast<uint8_t>(operation_.IsDirect() ? RONDO_PROTOCOL_SIMPLE : world_.protocol);
     work.root = operation_.root;
     work.channel = channel;
-    work.from = world_.RingFrom(rank, channel);
-    work.to = world_.RingTo(rank, channel);
+    if (!operation_.IsDirect()) {
+        work.from = world_.RingFrom(rank, channel);
+        work.to = world_.RingTo(rank, channel);
+        return work;
+    }
+    if (operation_.bounced >> rank & 1)
+        work.flags |= RONDO_WORK_BOUNCE_SEND | RONDO_WORK_BOUNCE_RECV;
+    rondo_pull pull = rondo_pull_of(&work, world_.Ranks());
+    directs_.emplace_back();
+    Direct &direct = directs_.back();
+    direct.peers.resize(world_.Ranks());
+    direct.sources.resize(world_.Ranks());
+    direct.bounce.assign(rondo_pull_bounce(&pull) * type_.bytes, kCanary);
+    work.peers = direct.peers.data();
+    work.sources = direct.sources.data();
+    work.bounce = direct.bounce.data();
+    work.bounce_bytes = direct.bounce.size();
     return work;
 }
 
@@ -147,16 +256,18 @@ void OperationRun::AddWorks(uint64_t fingerprint)
 
     for (unsigned channel = 0; channel < operation_.channels; channel++) {
         uint64_t first = std::min(operation_.count, channel * share);
-        uint64_t count = std::min(share, operation_.count - first);
+        uint64_t count = std::min(share, operation_.count - first), first_direct = directs_.size();
         for (unsigned rank = 0; count > 0 && rank < world_.Ranks(); rank++) {
             rondo_work work = MakeWork(rank, channel, first, count);
             work.fingerprint = fingerprint;
             world_.Add(rank, channel, 0, work);
         }
+        if (operation_.IsDirect() && count > 0)
+            ConnectDirect(channel, first_direct);
     }
 }
 
-// Ranks folded in order; narrow types are rounded between steps unless precise, which the inputs make
+// Ranks folded in order; narrow types are rounded between steps unless precise or direct, which the inputs make
 // irrelevant for rings.
 uint64_t OperationRun::Folded(uint64_t index) const
 {
@@ -164,35 +275,41 @@ uint64_t OperationRun::Folded(uint64_t index) const
     Value sum;
 
     for (unsigned rank = 0; rank < world_.Ranks(); rank++) {
-        Value own = Enter(type_, op, scalar_, Load(type_, buffers_[rank].input[index]));
+        Value own = Enter(type_, op, ScalarOf(rank), Load(type_, buffers_[rank].input[index]));
         sum = rank == 0 ? own : Apply(type_, op, sum, own);
-        if (!operation_.precise && rank + 1 < world_.Ranks())
+        if (!operation_.precise && !operation_.IsDirect() && rank + 1 < world_.Ranks())
             sum = Load(type_, Store(type_, sum));
     }
-    return Store(type_, Leave(type_, op, scalar_, sum));
+    return Store(type_, Leave(type_, op, ScalarOf(0), sum));
 }
 
 // What element `index` of a rank's recv must be; false: what it was before.
 bool OperationRun::Expected(unsigned rank, uint64_t index, uint64_t &raw_out) const
 {
-    switch (operation_.kind) {
-    case RONDO_WORK_RING_ALL_GATHER:
-        raw_out = buffers_[index / operation_.count].input[index % operation_.count];
+    bool is_root = static_cast<int32_t>(rank) == operation_.root;
+    uint64_t block = index / operation_.count, inside = index % operation_.count;
+    const std::vector<uint64_t> &roots = buffers_[static_cast<unsigned>(operation_.root)].input;
+
+    switch (operation_.Pattern()) {
+    case RONDO_OP_ALL_GATHER:
+    case RONDO_OP_GATHER:
+        raw_out = buffers_[block].input[inside];
+        return is_root || operation_.Pattern() == RONDO_OP_ALL_GATHER;
+    case RONDO_OP_ALL_TO_ALL:
+        raw_out = buffers_[block].input[rank * operation_.count + inside];
         return true;
-    case RONDO_WORK_RING_BROADCAST:
-        raw_out = buffers_[static_cast<unsigned>(operation_.root)].input[index];
+    case RONDO_OP_BROADCAST:
+        raw_out = roots[index];
         return true;
-    case RONDO_WORK_RING_REDUCE_SCATTER:
-    case RONDO_WORK_CHAIN_REDUCE_SCATTER:
+    case RONDO_OP_SCATTER:
+        raw_out = roots[rank * operation_.count + index];
+        return true;
+    case RONDO_OP_REDUCE_SCATTER:
         raw_out = folded_[rank * operation_.count + index];
         return true;
-    case RONDO_WORK_RING_REDUCE:
-    case RONDO_WORK_CHAIN_REDUCE:
-        if (static_cast<int32_t>(rank) != operation_.root) {
-            raw_out = buffers_[rank].input[index];
-            return operation_.in_place;
-        }
-        [[fallthrough]];
+    case RONDO_OP_REDUCE:
+        raw_out = folded_[index];
+        return is_root;
     default:
         raw_out = folded_[index];
         return true;

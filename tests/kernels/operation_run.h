@@ -6,6 +6,7 @@
 #include "reference.h"
 #include "wired_world.h"
 
+#include <deque>
 #include <string>
 
 // How inputs are chosen. EXACT: small whole numbers, whose results are exact in every type and order.
@@ -25,8 +26,15 @@ struct Operation {
     unsigned channels = 1;
     Inputs inputs = Inputs::EXACT;
 
+    // Direct kinds. Bit r: rank r's buffers go through its bounce area. is_apart: ranks see each other as
+    // processes do, through windows that end where the other's memory does.
+    unsigned bounced = 0;
+    bool is_apart = false;
+
+    rondo_operation Pattern() const; // what it does, whichever way
     bool IsReduction() const;
     bool IsChain() const;
+    bool IsDirect() const;
     std::string Name() const;
 };
 
@@ -44,7 +52,19 @@ class OperationRun
     // Result bytes of a rank.
     std::vector<unsigned char> Result(unsigned rank) const;
 
+    const unsigned char *Recv(unsigned rank) const
+    {
+        return buffers_[rank].recv_at;
+    }
+
   private:
+    // What a direct work of one rank and channel needs.
+    struct Direct {
+        std::vector<rondo_peer_ends> peers;
+        std::vector<rondo_source> sources;
+        std::vector<unsigned char> bounce;
+    };
+
     struct Buffers {
         std::vector<unsigned char> send, recv; // with offset before and canaries around
         unsigned char *send_at = nullptr, *recv_at = nullptr;
@@ -55,16 +75,21 @@ class OperationRun
     uint64_t RecvCount() const;
     uint64_t RandomInput(uint64_t &state) const;
     void MakeBuffers(unsigned rank, uint64_t &state);
-    rondo_work MakeWork(unsigned rank, unsigned channel, uint64_t first, uint64_t count) const;
+    bool UsesSend(unsigned rank) const;
+    bool UsesRecv(unsigned rank) const;
+    rondo_window Window(unsigned rank, const Direct &direct) const;
+    void ConnectDirect(unsigned channel, uint64_t first_direct);
+    rondo_work MakeWork(unsigned rank, unsigned channel, uint64_t first, uint64_t count);
     uint64_t Folded(uint64_t index) const;
     bool Expected(unsigned rank, uint64_t index, uint64_t &raw_out) const;
 
     World &world_;
     Operation operation_;
     const reference::Type &type_;
-    uint64_t scalar_;
+    uint64_t ScalarOf(unsigned rank) const;
     std::vector<Buffers> buffers_;
     std::vector<uint64_t> folded_; // of every element, for reductions
+    std::deque<Direct> directs_;   // of all ranks for channel 0, then of channel 1, ..
 };
 
 #endif

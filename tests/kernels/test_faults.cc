@@ -62,8 +62,13 @@ TEST_P(Fault, OtherOperationIsNamed)
 {
     for (rondo_work_kind kind :
          {RONDO_WORK_RING_ALL_REDUCE, RONDO_WORK_RING_ALL_GATHER, RONDO_WORK_RING_REDUCE_SCATTER,
-          RONDO_WORK_RING_BROADCAST, RONDO_WORK_RING_REDUCE, RONDO_WORK_CHAIN_ALL_REDUCE})
+          RONDO_WORK_RING_BROADCAST, RONDO_WORK_RING_REDUCE, RONDO_WORK_CHAIN_ALL_REDUCE,
+          RONDO_WORK_DIRECT_ALL_REDUCE, RONDO_WORK_DIRECT_ALL_GATHER, RONDO_WORK_DIRECT_REDUCE_SCATTER,
+          RONDO_WORK_DIRECT_BROADCAST, RONDO_WORK_DIRECT_REDUCE, RONDO_WORK_DIRECT_ALL_TO_ALL,
+          RONDO_WORK_DIRECT_GATHER, RONDO_WORK_DIRECT_SCATTER})
         for (unsigned odd = 0; odd < 4; odd++) {
+            if (Operation{kind}.IsDirect() && GetParam() != RONDO_PROTOCOL_SIMPLE)
+                continue; /* it knows no other */
             World world(4, 1, SlotBytes(GetParam()), GetParam());
             OperationRun run(world, SomeOperation(kind), 1);
             run.AddWorks(111);
@@ -129,10 +134,16 @@ TEST_P(Fault, LongerMessageNeverWritesBeyondTheReceiver)
 // Raised at every possible moment, a stop ends all kinds of works on all ranks.
 TEST_P(Stop, EndsEveryWorkAtAnyMoment)
 {
-    for (int kind = RONDO_WORK_RING_ALL_REDUCE; kind <= RONDO_WORK_CHAIN_REDUCE; kind++)
+    for (int kind = 0; kind < RONDO_WORK_NUM; kind++)
         for (unsigned at = 0; at < 200; at++) {
+            if (kind >= RONDO_WORK_SEND && kind <= RONDO_WORK_COPY)
+                continue;
             World world(3, 1, SlotBytes(GetParam()), GetParam());
-            OperationRun run(world, SomeOperation(static_cast<rondo_work_kind>(kind)), at);
+            Operation operation = SomeOperation(static_cast<rondo_work_kind>(kind));
+            if (operation.IsDirect() && GetParam() != RONDO_PROTOCOL_SIMPLE)
+                continue; /* it knows no other */
+            operation.bounced = at % 8;
+            OperationRun run(world, operation, at);
             bool raised = false;
 
             run.AddWorks(1);
@@ -252,6 +263,120 @@ TEST(Unsound, ChunkBeyondTheDataOfASlot)
             OperationRun run(world, operation, 1);
             run.AddWorks(1);
             EXPECT_EQ(world.Run(Kernel()), over == 0) << ProtocolName(protocol);
+        }
+}
+
+TEST(Unsound, DirectWorksAreRefused)
+{
+    const std::vector<std::function<void(rondo_work &)>> spoil = {
+        [](rondo_work &work) { work.protocol = RONDO_PROTOCOL_LL; },
+        [](rondo_work &work) { work.peers = nullptr; },
+        [](rondo_work &work) { work.sources = nullptr; },
+        [](rondo_work &work) { work.bounce = nullptr; },
+        [](rondo_work &work) { work.bounce_bytes -= 4; },
+        [](rondo_work &work) { work.chunk = 0; },
+        [](rondo_work &work) { work.chunk++; },
+        [](rondo_work &work) { work.chunk = UINT64_MAX; },
+        [](rondo_work &work) { work.root = 2; },
+        [](rondo_work &work) { work.root = -1; },
+        [](rondo_work &work) { work.peers[0].from = nullptr; },
+        [](rondo_work &work) { work.peers[0].to = nullptr; },
+    };
+
+    for (size_t i = 0; i < spoil.size(); i++) {
+        World world(2, 1, kSlotBytes);
+        OperationRun run(world, SomeOperation(RONDO_WORK_DIRECT_REDUCE), 1);
+        run.AddWorks(1);
+        world.Amend(1, spoil[i]);
+        EXPECT_FALSE(world.Run(Kernel()));
+        EXPECT_FALSE(world.Deadlocked());
+        EXPECT_EQ(world.Fault(1).code, static_cast<uint32_t>(ncclInternalError)) << "spoiled work " << i;
+    }
+}
+
+const rondo_work_kind kDirect[] = {RONDO_WORK_DIRECT_ALL_REDUCE,     RONDO_WORK_DIRECT_ALL_GATHER,
+                                   RONDO_WORK_DIRECT_REDUCE_SCATTER, RONDO_WORK_DIRECT_BROADCAST,
+                                   RONDO_WORK_DIRECT_REDUCE,         RONDO_WORK_DIRECT_ALL_TO_ALL,
+                                   RONDO_WORK_DIRECT_GATHER,         RONDO_WORK_DIRECT_SCATTER};
+
+// An address that is not the peer's is a fault and never an access: one byte too few at either end of the
+// window, or none at all, whether what is offered is an input, a piece of one, or a result.
+TEST(Direct, OffersOutsideTheWindowAreFaults)
+{
+    for (rondo_work_kind kind : kDirect)
+        for (unsigned bounced : {0, 1})
+            for (int way = 0; way < 3; way++) {
+                World world(2, 1, kSlotBytes);
+                Operation operation = SomeOperation(kind);
+                operation.is_apart = true;
+                operation.bounced = bounced;
+                operation.root = kind == RONDO_WORK_DIRECT_REDUCE || kind == RONDO_WORK_DIRECT_GATHER;
+                OperationRun run(world, operation, 1);
+                run.AddWorks(1);
+                world.Amend(1, [&](rondo_work &work) {
+                    rondo_window &window = work.peers[0].window;
+                    uint64_t cut = way == 0 ? window.bytes : way == 1 ? window.bytes - 1 : 0;
+                    if (way == 2)
+                        window.base += window.bytes; /* what lies below wraps */
+                    window.bytes -= way == 1 ? cut : 0;
+                    window.bytes = way == 0 ? 0 : window.bytes;
+                });
+                EXPECT_FALSE(world.Run(Kernel()));
+                EXPECT_FALSE(world.Deadlocked());
+                EXPECT_EQ(world.Fault(1).code, static_cast<uint32_t>(ncclInternalError)) << operation.Name();
+                EXPECT_EQ(world.Fault(1).peer, 0);
+            }
+}
+
+rondo_gate *Gate(World &world, unsigned owner, unsigned reader)
+{
+    return reinterpret_cast<rondo_gate *>(world.DirectTo(owner, reader, 0)->slots + RONDO_GATE_OFFSET);
+}
+
+// A rank that has ended early has taken its memory back: who comes later does not touch it.
+TEST(Direct, RevokedMemoryIsNotRead)
+{
+    for (rondo_work_kind kind : kDirect) {
+        World world(3, 1, kSlotBytes);
+        Operation operation = SomeOperation(kind);
+        operation.root = kind == RONDO_WORK_DIRECT_REDUCE || kind == RONDO_WORK_DIRECT_GATHER;
+        OperationRun run(world, operation, 1);
+        run.AddWorks(1);
+        *Gate(world, 0, 1) = {1, 1};
+        world.Amend(1, [](rondo_work &work) { /* any access would crash */
+                                              work.peers[0].window.here =
+                                                  reinterpret_cast<unsigned char *>(UINT64_C(1) << 62);
+        });
+        EXPECT_FALSE(world.Run(Kernel()));
+        EXPECT_TRUE(world.Deadlocked()) << "only a stop ends that wait";
+        unsigned rank;
+        EXPECT_EQ(FaultOf(world, &rank), nullptr);
+    }
+}
+
+// A rank that is stopped while a peer of its own process reads from it ends when that has ended.
+TEST(Direct, StopWaitsForTheReader)
+{
+    for (rondo_work_kind kind : kDirect)
+        for (bool is_apart : {false, true}) {
+            World world(2, 1, kSlotBytes);
+            Operation operation = SomeOperation(kind);
+            operation.is_apart = is_apart;
+            OperationRun run(world, operation, 1);
+            run.AddWorks(1);
+            Gate(world, 0, 1)->is_taken = 1;
+            world.RaiseStop(0, RONDO_STOP_ABORT);
+            unsigned last = 0;
+            world.between_turns = [&last](World &self, unsigned turn) {
+                last = turn;
+                if (turn == 5)
+                    Gate(self, 0, 1)->is_taken = 0;
+            };
+            EXPECT_FALSE(world.Run(Kernel()));
+            EXPECT_EQ(Gate(world, 0, 1)->is_revoked, 1u);
+            EXPECT_EQ(last >= 5, !is_apart) << "of a process that may be gone nobody waits";
+            EXPECT_EQ(Gate(world, 0, 1)->is_taken, 1u);
+            EXPECT_EQ(Gate(world, 1, 0)->is_taken, 1u);
         }
 }
 

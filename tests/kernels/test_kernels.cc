@@ -12,12 +12,12 @@ namespace
 constexpr uint64_t kChunkBytes = 256;
 constexpr uint64_t kFingerprint = 0x1234567890abcdefull;
 
-// Every kind that both receives and sends.
+// Every kind that all ranks take part in.
 std::vector<rondo_work_kind> FindCollectives()
 {
     std::vector<rondo_work_kind> kinds;
-#define RONDO_WORK(id, receives, sends, reduces, in_bytes) \
-    if (receives && sends)                                 \
+#define RONDO_WORK(id, receives, sends, reduces, in_bytes, peers) \
+    if ((receives && sends) || peers)                             \
         kinds.push_back(RONDO_WORK_##id);
 #include "device/works.def"
 #undef RONDO_WORK
@@ -25,6 +25,15 @@ std::vector<rondo_work_kind> FindCollectives()
 }
 
 const std::vector<rondo_work_kind> kCollectives = FindCollectives();
+
+// What direct works may do in several ways: no bounce, all, or some ranks; in one process or in several.
+void AddWays(Operation &operation, unsigned turn)
+{
+    operation.bounced = turn % 4 == 0 ? 0 : turn % 4 == 1 ? ~0u : turn * 2654435761u >> 16;
+    operation.is_apart = turn / 4 % 2;
+    if (operation.Pattern() == RONDO_OP_ALL_TO_ALL)
+        operation.in_place = false; // it has no such thing
+}
 
 void RunOne(World &world, const Operation &operation, rondo_cpu_kernel kernel, unsigned seed)
 {
@@ -86,6 +95,7 @@ TEST_P(Collective, CountsAroundEveryBoundary)
                     operation.precise = turn / 2 % 2;
                     operation.offset = turn % 16;
                     operation.channels = channels;
+                    AddWays(operation, turn);
                     RunOne(world, operation, Isas()[turn % Isas().size()].kernel, turn);
                     if (HasFatalFailure())
                         return;
@@ -114,6 +124,7 @@ TEST_P(Collective, EveryTypeAndOperation)
                     operation.in_place = turn % 2;
                     operation.offset = turn % 16;
                     operation.channels = 2;
+                    AddWays(operation, turn);
                     RunOne(world, operation, isa.kernel, turn++);
                     if (HasFatalFailure())
                         return;
@@ -140,6 +151,7 @@ TEST_P(Collective, PartsThatFillASlot)
                 operation.root = static_cast<int32_t>(turn % 3);
                 operation.in_place = turn / 2 % 2;
                 operation.offset = turn % 16;
+                AddWays(operation, turn);
                 RunOne(world, operation, Isas()[turn % Isas().size()].kernel, turn);
                 if (HasFatalFailure())
                     return;
@@ -180,15 +192,26 @@ std::string NameOf(const testing::TestParamInfo<std::tuple<rondo_work_kind, rond
     return "Kind" + std::to_string(std::get<0>(info.param)) + ProtocolName(std::get<1>(info.param));
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, Collective,
-                         testing::Combine(testing::ValuesIn(kCollectives), testing::ValuesIn(kProtocols)),
-                         NameOf);
+// Every kind over every protocol that it knows.
+std::vector<std::tuple<rondo_work_kind, rondo_protocol>> FindWays()
+{
+    std::vector<std::tuple<rondo_work_kind, rondo_protocol>> ways;
+
+    for (rondo_work_kind kind : kCollectives)
+        for (rondo_protocol protocol : kProtocols)
+            if (protocol == RONDO_PROTOCOL_SIMPLE || !Operation{kind}.IsDirect())
+                ways.emplace_back(kind, protocol);
+    return ways;
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, Collective, testing::ValuesIn(FindWays()), NameOf);
 
 // Sums that are exact in the accumulator are rounded once.
 TEST(Precise, NarrowSumsAreRoundedOnce)
 {
     for (rondo_work_kind kind :
-         {RONDO_WORK_RING_ALL_REDUCE, RONDO_WORK_RING_REDUCE_SCATTER, RONDO_WORK_RING_REDUCE})
+         {RONDO_WORK_RING_ALL_REDUCE, RONDO_WORK_RING_REDUCE_SCATTER, RONDO_WORK_RING_REDUCE,
+          RONDO_WORK_DIRECT_ALL_REDUCE, RONDO_WORK_DIRECT_REDUCE_SCATTER, RONDO_WORK_DIRECT_REDUCE})
         for (const Type &type : Types())
             for (unsigned ranks = 2; IsNarrow(type.id) && ranks <= 8; ranks++) {
                 rondo_protocol protocol = kProtocols[ranks % std::size(kProtocols)];
@@ -207,12 +230,13 @@ TEST(Precise, NarrowSumsAreRoundedOnce)
 }
 
 // Bit by bit the fold in rank order, whatever the chunking, the channels and the instruction set.
-TEST(Deterministic, ChainsFoldInRankOrder)
+TEST(Deterministic, ChainsAndDirectWorksFoldInRankOrder)
 {
     unsigned turn = 0;
 
     for (rondo_work_kind kind :
-         {RONDO_WORK_CHAIN_ALL_REDUCE, RONDO_WORK_CHAIN_REDUCE_SCATTER, RONDO_WORK_CHAIN_REDUCE})
+         {RONDO_WORK_CHAIN_ALL_REDUCE, RONDO_WORK_CHAIN_REDUCE_SCATTER, RONDO_WORK_CHAIN_REDUCE,
+          RONDO_WORK_DIRECT_ALL_REDUCE, RONDO_WORK_DIRECT_REDUCE_SCATTER, RONDO_WORK_DIRECT_REDUCE})
         for (const Type &type : Types())
             for (int redop = 0; redop < RONDO_REDOP_NUM; redop++)
                 for (const Isa &isa : Isas()) {
@@ -228,6 +252,7 @@ TEST(Deterministic, ChainsFoldInRankOrder)
                     operation.precise = turn % 2;
                     operation.channels = channels;
                     operation.inputs = Inputs::ANY;
+                    AddWays(operation, turn);
                     RunOne(world, operation, isa.kernel, turn++);
                     if (HasFatalFailure())
                         return;
@@ -264,8 +289,11 @@ TEST(Threads, RanksOnThreadsOfTheirOwn)
     for (rondo_work_kind kind : kCollectives)
         for (rondo_protocol protocol : kProtocols) {
             Operation operation{kind};
+            if (operation.IsDirect() && protocol != RONDO_PROTOCOL_SIMPLE)
+                continue;
             operation.count = 1000;
             operation.channels = 2;
+            operation.bounced = 0b0101;
             world.protocol = protocol;
             world.OrderByRank(1);
             OperationRun run(world, operation, kind);

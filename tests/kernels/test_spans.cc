@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <random>
@@ -94,14 +95,49 @@ std::vector<unsigned char> Packed(const std::vector<uint64_t> &raw, unsigned byt
     return packed;
 }
 
-uint64_t ScalarFor(const Type &type, int op)
+// Ranks may have different ones.
+uint64_t ScalarFor(const Type &type, int op, unsigned rank = 0)
 {
     if (op == RONDO_REDOP_SUMDIV)
         return 200; /* more than an int8_t holds */
-    return type.is_float ? Scalar(type, 1.0 / 3) : 0xfedcba9876543211ull;
+    return type.is_float ? Scalar(type, 1.0 / (3 + rank)) : 0xfedcba9876543211ull + rank;
 }
 
-enum Kind { ENTER, FOLD, FINISH, FINISH_TWICE, FINISH_IN_PLACE, ALONE, ALONE_IN_PLACE, KINDS };
+enum Kind {
+    ENTER,
+    FOLD,
+    FINISH,
+    FINISH_TWICE,
+    FINISH_IN_PLACE,
+    NARROW_KINDS, // from here on there is no wire
+    ALONE = NARROW_KINDS,
+    ALONE_IN_PLACE,
+    COMBINE_2,
+    COMBINE_2_TWICE,
+    COMBINE_2_IN_PLACE,
+    COMBINE_3,
+    COMBINE_5_TWICE_IN_PLACE,
+    KINDS
+};
+
+// The inputs of the kinds that combine, in order.
+enum Source { IN, X, Y };
+
+std::vector<Source> SourcesOf(Kind kind)
+{
+    switch (kind) {
+    case COMBINE_2:
+    case COMBINE_2_TWICE:
+    case COMBINE_2_IN_PLACE:
+        return {IN, X};
+    case COMBINE_3:
+        return {IN, X, Y};
+    case COMBINE_5_TWICE_IN_PLACE:
+        return {Y, IN, X, Y, X};
+    default:
+        return {};
+    }
+}
 
 // One kind of loop of one type, operation and wire, with all its inputs and expected outputs.
 struct Case {
@@ -111,17 +147,25 @@ struct Case {
     Kind kind;
     uint64_t scalar = 0;
     std::vector<uint64_t> expected{};
-    std::vector<unsigned char> in_bytes{}, x_bytes{}, expected_bytes{};
+    std::vector<unsigned char> in_bytes{}, x_bytes{}, y_bytes{}, expected_bytes{};
 
     void Prepare()
     {
         scalar = ScalarFor(type, op);
-        std::vector<uint64_t> in = RandomRaw(type, wide, 1), x = RandomRaw(type, false, 2);
+        std::vector<uint64_t> in = RandomRaw(type, wide, 1), x = RandomRaw(type, false, 2),
+                              y = RandomRaw(type, false, 3);
+        const std::vector<uint64_t> *inputs[] = {&in, &x, &y};
         expected.resize(kMostElements);
         for (unsigned i = 0; i < kMostElements; i++) {
             Value own = Enter(type, op, scalar, Load(type, x[i]));
             Value arrived = wide ? LoadWide(type, in[i]) : Load(type, in[i]);
             Value sum = HasIn() ? Apply(type, op, arrived, own) : own;
+            std::vector<Source> sources = SourcesOf(kind);
+            for (size_t s = 0; s < sources.size(); s++) {
+                Value next = Enter(type, op, ScalarFor(type, op, static_cast<unsigned>(s)),
+                                   Load(type, (*inputs[sources[s]])[i]));
+                sum = s == 0 ? next : Apply(type, op, sum, next);
+            }
             if (kind != ENTER && kind != FOLD)
                 sum = Leave(type, op, scalar, sum);
             expected[i] = OutIsWide() ? StoreWide(type, sum) : Store(type, sum);
@@ -130,6 +174,7 @@ struct Case {
         }
         in_bytes = Packed(in, InBytes());
         x_bytes = Packed(x, type.bytes);
+        y_bytes = Packed(y, type.bytes);
         expected_bytes = Packed(expected, OutBytes());
     }
 
@@ -145,7 +190,13 @@ struct Case {
 
     bool InPlace() const
     {
-        return kind == FINISH_IN_PLACE || kind == ALONE_IN_PLACE;
+        return kind == FINISH_IN_PLACE || kind == ALONE_IN_PLACE || kind == COMBINE_2_IN_PLACE ||
+               kind == COMBINE_5_TWICE_IN_PLACE;
+    }
+
+    bool Twice() const
+    {
+        return kind == FINISH_TWICE || kind == COMBINE_2_TWICE || kind == COMBINE_5_TWICE_IN_PLACE;
     }
 
     unsigned InBytes() const
@@ -160,8 +211,18 @@ struct Case {
 };
 
 void Call(const Case &c, const rondo_spans &spans, void *out, void *second, const void *in, const void *x,
-          unsigned n)
+          const void *y, unsigned n)
 {
+    const void *inputs[] = {in, x, y};
+    rondo_source combined[5];
+    std::vector<Source> sources = SourcesOf(c.kind);
+
+    if (!sources.empty()) {
+        for (size_t s = 0; s < sources.size(); s++)
+            combined[s] = {inputs[sources[s]], ScalarFor(c.type, c.op, static_cast<unsigned>(s))};
+        return spans.combine(out, c.Twice() ? second : nullptr, combined,
+                             static_cast<uint32_t>(sources.size()), n);
+    }
     switch (c.kind) {
     case ENTER:
         return spans.enter(out, x, n, c.scalar);
@@ -171,14 +232,14 @@ void Call(const Case &c, const rondo_spans &spans, void *out, void *second, cons
     case ALONE_IN_PLACE:
         return spans.alone(out, x, n, c.scalar);
     default:
-        return spans.finish(out, c.kind == FINISH_TWICE ? second : nullptr, in, x, n, c.scalar);
+        return spans.finish(out, c.Twice() ? second : nullptr, in, x, n, c.scalar);
     }
 }
 
 class SpanTest : public testing::Test
 {
   protected:
-    Guarded out_, second_, in_, x_;
+    Guarded out_, second_, in_, x_, y_;
 
     // A wrong element's index, -1 for a write outside, or n when all is well.
     int Check(const Case &c, Guarded &page, const unsigned char *at, unsigned n)
@@ -204,6 +265,7 @@ class SpanTest : public testing::Test
         unsigned char *out =
             out_.Place(static_cast<size_t>(n) * c.OutBytes(), (offset + mixed % 4) % 16, !at_end);
         unsigned char *second = second_.Place(static_cast<size_t>(n) * c.OutBytes(), mixed / 16 % 16, at_end);
+        unsigned char *y = y_.Place(static_cast<size_t>(n) * c.type.bytes, mixed / 256 % 16, !at_end);
         Guarded &target = c.InPlace() ? x_ : out_;
 
         if (c.InPlace())
@@ -212,9 +274,11 @@ class SpanTest : public testing::Test
         second_.Arm(second, static_cast<size_t>(n) * c.OutBytes());
         std::memcpy(x, c.x_bytes.data(), static_cast<size_t>(n) * c.type.bytes);
         std::memcpy(in, c.in_bytes.data(), static_cast<size_t>(n) * c.InBytes());
-        Call(c, spans, out, second, in, x, n);
+        if (!SourcesOf(c.kind).empty())
+            std::memcpy(y, c.y_bytes.data(), static_cast<size_t>(n) * c.type.bytes);
+        Call(c, spans, out, second, in, x, y, n);
         int wrong = Check(c, target, out, n);
-        if (wrong == static_cast<int>(n) && c.kind == FINISH_TWICE)
+        if (wrong == static_cast<int>(n) && c.Twice())
             wrong = Check(c, second_, second, n);
         EXPECT_EQ(wrong, static_cast<int>(n))
             << isa.name << ' ' << c.type.name << ' ' << OpName(c.op) << (c.wide ? " wide" : " narrow")
@@ -226,7 +290,7 @@ class SpanTest : public testing::Test
     {
         for (int op = 0; op < RONDO_REDOP_NUM; op++)
             for (int wide = 0; wide <= IsNarrow(type.id); wide++)
-                for (int kind = 0; kind < (wide ? ALONE : KINDS); kind++) {
+                for (int kind = 0; kind < (wide ? NARROW_KINDS : KINDS); kind++) {
                     Case c{type, op, wide != 0, static_cast<Kind>(kind)};
                     c.Prepare();
                     for (const Isa &isa : Isas())
@@ -245,6 +309,56 @@ class SpanTest : public testing::Test
     }
 #include "device/dtypes.def"
 #undef RONDO_DTYPE
+
+// Counts beyond what the accumulators' block holds, and more ranks: the same as all at once.
+TEST_F(SpanTest, CombineInBlocks)
+{
+    const unsigned counts[] = {1023, 1024, 1025, 2047, 2048, 2049, 5000};
+    const unsigned most = 8;
+    unsigned turn = 0;
+
+    for (const Type &type : Types())
+        for (int op = 0; op < RONDO_REDOP_NUM; op++)
+            for (unsigned n : counts)
+                for (const Isa &isa : Isas()) {
+                    unsigned ranks = 3 + turn % (most - 2);
+                    bool in_place = turn % 2, twice = turn / 2 % 2;
+                    std::vector<std::vector<unsigned char>> inputs;
+                    for (unsigned r = 0; r < ranks; r++) {
+                        std::vector<uint64_t> raw = RandomRaw(type, false, r);
+                        inputs.emplace_back(n * type.bytes);
+                        for (unsigned i = 0; i < n; i++)
+                            PutRaw(&inputs[r][i * type.bytes], type.bytes,
+                                   raw[(i * 7 + i / 1000) % raw.size()]);
+                    }
+                    std::vector<uint64_t> expected(n);
+                    for (unsigned i = 0; i < n; i++) {
+                        Value sum;
+                        for (unsigned r = 0; r < ranks; r++) {
+                            Value own = Enter(type, op, ScalarFor(type, op, r),
+                                              Load(type, GetRaw(&inputs[r][i * type.bytes], type.bytes)));
+                            sum = r == 0 ? own : Apply(type, op, sum, own);
+                        }
+                        expected[i] = Store(type, Leave(type, op, ScalarFor(type, op), sum));
+                    }
+                    std::vector<unsigned char> out(n * type.bytes), second(n * type.bytes);
+                    std::vector<rondo_source> sources;
+                    for (unsigned r = 0; r < ranks; r++)
+                        sources.push_back({inputs[r].data(), ScalarFor(type, op, r)});
+                    std::vector<unsigned char> &target = in_place ? inputs[turn % ranks] : out;
+                    (*isa.spans[type.id])[op][turn % 2].combine(
+                        target.data(), twice ? second.data() : nullptr, sources.data(), ranks, n);
+                    for (unsigned i = 0; i < n; i++)
+                        ASSERT_TRUE(
+                            Same(type, false, GetRaw(&target[i * type.bytes], type.bytes), expected[i]))
+                            << isa.name << ' ' << type.name << ' ' << OpName(op) << ", element " << i
+                            << " of " << n << ", " << ranks << " ranks" << (in_place ? " in place" : "");
+                    if (twice) {
+                        ASSERT_EQ(target, second) << isa.name << ' ' << type.name << ' ' << OpName(op);
+                    }
+                    turn++;
+                }
+}
 
 // Every code of every narrow type, widened exactly.
 TEST_F(SpanTest, WideningIsExactForEveryCode)

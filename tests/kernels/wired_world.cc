@@ -66,10 +66,14 @@ void MakeStale(unsigned char *slots, uint64_t slot_bytes, rondo_protocol protoco
 
 } // namespace
 
-// key: channel + 1 of a ring, 0 of the pair's own.
+// Keys of direct connections begin here. Those have one protocol.
+constexpr unsigned kDirect = 1000;
+
+// key: channel + 1 of a ring, 0 of the pair's own, channel + kDirect of direct works.
 World::Connection &World::Connect(unsigned from, unsigned to, unsigned key)
 {
-    std::unique_ptr<Connection> &slot = connections_[{protocol, key, from, to}];
+    rondo_protocol made_for = key >= kDirect ? RONDO_PROTOCOL_SIMPLE : protocol;
+    std::unique_ptr<Connection> &slot = connections_[{made_for, key, from, to}];
 
     if (!slot) {
         slot = std::make_unique<Connection>();
@@ -77,21 +81,22 @@ World::Connection &World::Connect(unsigned from, unsigned to, unsigned key)
         c.posted = MakeAligned<rondo_line>(sizeof(rondo_line));
         c.consumed = MakeAligned<rondo_line>(sizeof(rondo_line));
         c.heads = MakeAligned<rondo_slot_head>(RONDO_SLOTS * sizeof(rondo_slot_head));
-        c.slots = MakeAligned<unsigned char>(RONDO_SLOTS * slot_bytes_);
+        uint64_t slot_bytes = key >= kDirect ? 128 : slot_bytes_;
+        c.slots = MakeAligned<unsigned char>(RONDO_SLOTS * slot_bytes);
         c.to = {first_step,
                 c.posted.get(),
                 c.consumed.get(),
                 c.heads.get(),
                 c.slots.get(),
-                slot_bytes_,
+                slot_bytes,
                 nullptr,
                 0,
                 0};
         if (first_step > 0) {
             c.posted->value = first_step;
             c.consumed->value =
-                protocol == RONDO_PROTOCOL_SIMPLE ? first_step : first_step - first_step % RONDO_CREDIT_STEPS;
-            MakeStale(c.slots.get(), slot_bytes_, protocol, first_step);
+                made_for == RONDO_PROTOCOL_SIMPLE ? first_step : first_step - first_step % RONDO_CREDIT_STEPS;
+            MakeStale(c.slots.get(), slot_bytes, made_for, first_step);
         }
         c.from = c.to;
         c.to.peer_rank = static_cast<int32_t>(to);
@@ -128,6 +133,16 @@ rondo_end *World::PairTo(unsigned rank, unsigned peer)
 rondo_end *World::PairFrom(unsigned rank, unsigned peer)
 {
     return &Connect(peer, rank, 0).from;
+}
+
+rondo_end *World::DirectTo(unsigned rank, unsigned peer, unsigned channel)
+{
+    return &Connect(rank, peer, kDirect + channel).to;
+}
+
+rondo_end *World::DirectFrom(unsigned rank, unsigned peer, unsigned channel)
+{
+    return &Connect(peer, rank, kDirect + channel).from;
 }
 
 void World::Add(unsigned rank, unsigned block, unsigned role, const rondo_work &work)

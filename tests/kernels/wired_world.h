@@ -74,6 +74,8 @@ class World
     rondo_end *RingFrom(unsigned rank, unsigned channel);
     rondo_end *PairTo(unsigned rank, unsigned peer);
     rondo_end *PairFrom(unsigned rank, unsigned peer);
+    rondo_end *DirectTo(unsigned rank, unsigned peer, unsigned channel);
+    rondo_end *DirectFrom(unsigned rank, unsigned peer, unsigned channel);
 
     // What connections and works are made for from here on.
     rondo_protocol protocol;

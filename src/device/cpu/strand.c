@@ -12,7 +12,8 @@
 #define STACK_BYTES (256u << 10) /* red zones */
 #else
 #define STACK_BYTES \
-    (64u << 10) /* kernels keep no arrays; the rest is for signal handlers with wide registers */
+    (64u            \
+     << 10) /* kernels keep one array of 8 KiB (span.cuh); the rest is for signal handlers with wide registers */
 #endif
 
 /* A touched stack is two pages, so these keep 8 MiB at most. A choice, not measured; beyond it a launch makes

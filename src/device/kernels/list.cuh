@@ -8,6 +8,7 @@
 #define RONDO_KERNELS_LIST_CUH
 
 #include "kernels/chain.cuh"
+#include "kernels/direct.cuh"
 #include "kernels/p2p.cuh"
 #include "kernels/protocol_ll.cuh"
 #include "kernels/protocol_ll128.cuh"
@@ -33,19 +34,19 @@ RONDO_INLINE uint64_t element_bytes(unsigned dtype, bool wide)
 
 /* What a kind needs of its work: its row of works.def. */
 struct requirements {
-    bool known, receives, sends, reduces, in_bytes;
+    bool known, receives, sends, reduces, in_bytes, peers;
 };
 
 RONDO_INLINE requirements requirements_of(unsigned kind)
 {
     switch (kind) {
-#define RONDO_WORK(id, receives, sends, reduces, in_bytes) \
-    case RONDO_WORK_##id:                                  \
-        return {true, receives, sends, reduces, in_bytes};
+#define RONDO_WORK(id, receives, sends, reduces, in_bytes, peers) \
+    case RONDO_WORK_##id:                                         \
+        return {true, receives, sends, reduces, in_bytes, peers};
 #include "device/works.def"
 #undef RONDO_WORK
     default:
-        return {false, false, false, false, false};
+        return {false, false, false, false, false, false};
     }
 }
 
@@ -54,6 +55,32 @@ RONDO_INLINE bool fits(const struct rondo_work &w, const struct rondo_end *end, 
 {
     return end && w.chunk > 0 &&
            w.chunk <= rondo_protocol_capacity((enum rondo_protocol)w.protocol, end->slot_bytes) / wire_bytes;
+}
+
+/* The same of a direct work: everything that its messages and its bounce area may touch. */
+RONDO_INLINE bool has_peers(const job &j, uint64_t bytes)
+{
+    const struct rondo_work &w = *j.work;
+    uint32_t ranks = (uint32_t)j.args->ranks;
+    bool is_rooted = w.kind == RONDO_WORK_DIRECT_BROADCAST || w.kind == RONDO_WORK_DIRECT_REDUCE ||
+                     w.kind == RONDO_WORK_DIRECT_GATHER || w.kind == RONDO_WORK_DIRECT_SCATTER;
+
+    if (w.protocol != RONDO_PROTOCOL_SIMPLE)
+        return false;
+    if (j.args->ranks < 2 || !w.peers || !w.sources || !w.bounce || (is_rooted && (uint32_t)w.root >= ranks))
+        return false;
+    if (w.chunk == 0 || w.chunk > w.bounce_bytes / bytes)
+        return false;
+    const struct rondo_pull pull = rondo_pull_of(&w, ranks);
+    if (rondo_pull_bounce(&pull) > w.bounce_bytes / bytes)
+        return false;
+    for (uint32_t r = 0; r < ranks; r++) {
+        const struct rondo_peer_ends &peer = w.peers[r];
+
+        if (r != (uint32_t)j.args->rank && (!peer.from || !peer.to || peer.from->slot_bytes < 128))
+            return false;
+    }
+    return true;
 }
 
 RONDO_INLINE bool is_sound(const job &j)
@@ -67,6 +94,8 @@ RONDO_INLINE bool is_sound(const job &j)
         return false;
     if (needs.receives && needs.sends && j.args->ranks < 2)
         return false;
+    if (needs.peers)
+        return has_peers(j, element_bytes(w.dtype, false));
     return (!needs.receives || fits(w, w.from, wire)) && (!needs.sends || fits(w, w.to, wire));
 }
 
@@ -150,6 +179,8 @@ RONDO_INLINE bool move_work(const job &j)
 {
     if (j.work->kind == RONDO_WORK_COPY)
         return copy_alone(j, element_bytes(j.work->dtype, false));
+    if (requirements_of(j.work->kind).peers)
+        return direct_move(j, element_bytes(j.work->dtype, false));
     switch (j.work->protocol) {
     case RONDO_PROTOCOL_LL:
         return move_over<ll_ends>(j);
@@ -170,6 +201,8 @@ template <class Spans> RONDO_OUTLINE bool reduce_work(const job &j, Spans spans)
 
     if (w.kind == RONDO_WORK_COPY)
         return reduce_alone(j, spans, scalar);
+    if (requirements_of(w.kind).peers)
+        return direct_reduction(j, spans, scalar);
     switch (w.protocol) {
     case RONDO_PROTOCOL_LL:
         return reduce_over<ll_ends>(j, spans, scalar);

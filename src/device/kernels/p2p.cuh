@@ -44,14 +44,6 @@ template <class Ends> RONDO_OUTLINE bool p2p_recv(const job &j, Ends &ends)
  */
 constexpr uint64_t COPY_PIECE = 1 << 18;
 
-RONDO_INLINE bool may_go_on(const job &j)
-{
-    bool stopped = lane_index() == 0 && stop_raised(j.where);
-
-    breathe(j.where);
-    return !agree(stopped);
-}
-
 RONDO_OUTLINE bool copy_alone(const job &j, uint64_t bytes)
 {
     const struct rondo_work &w = *j.work;

@@ -6,12 +6,15 @@
  *   finish   out = left (in folded with entered x)    the same where the fold ends; second gets a copy,
  *                                                     unless it is NULL
  *   alone    out = left (entered x)                   one rank alone
+ *   combine  out = left (x0 folded with x1, x2, ..)   all ranks at once, in order, each entered with its own
+ *                                                     scalar, never rounded before it has left; second as in finish
  *
  * lane_enter, lane_fold and lane_finish are the same for one lane by itself, whose in and out may be its own
  * memory: for protocols that deal a slot to lanes in pieces.
  *
  * x has the user's type T, the wire W is T or its accumulator. No pointer needs any alignment. Nothing
- * outside [0, n) is read or written. out may be x itself, and otherwise no output overlaps an input.
+ * outside [0, n) is read or written. out may be x itself, or one of combine's, and otherwise no output overlaps
+ * an input.
  *
  * One loop body serves single elements and packs: a pack is what one lane moves at once, WIDTH neighbours.
  * Where the compiler's vectoriser does better than packs (CPUs, all types but f16) WIDTH is 1.
@@ -246,6 +249,157 @@ template <class T, class Op> struct alone_body {
     }
 };
 
+/* Two inputs folded: out is T where the fold ends, or else the accumulators. */
+template <class W, class T, class Op, bool LEAVES> struct pair_body {
+    static constexpr unsigned width = pack_width<T, W>();
+    void *out, *second;
+    const void *x, *y;
+    Op op, next_op;
+
+    RONDO_MEMBER bool takes_packs() const
+    {
+        return RONDO_KERNELS::takes_packs<width, W>(out) && RONDO_KERNELS::takes_packs<width, W>(second) &&
+               RONDO_KERNELS::takes_packs<width, T>(x) && RONDO_KERNELS::takes_packs<width, T>(y);
+    }
+
+    template <unsigned N> RONDO_MEMBER void step(uint64_t i) const
+    {
+        pack<accumulator<T>, N> sum = widen_pack<accumulator<T>>(load<N, T>(x, i));
+        pack<accumulator<T>, N> next = widen_pack<accumulator<T>>(load<N, T>(y, i));
+
+        for (unsigned k = 0; k < N; k++) {
+            sum.at[k] = op.apply(op.enter(sum.at[k]), next_op.enter(next.at[k]));
+            if (LEAVES)
+                sum.at[k] = op.leave(sum.at[k]);
+        }
+        pack<W, N> result = narrow_pack<W>(sum);
+        store(out, i, result);
+        if (second)
+            store(second, i, result);
+    }
+};
+
+/* Any number of inputs, folded in registers. */
+template <class T, class Op> struct many_body {
+    static constexpr unsigned width = pack_width<T, T>();
+    void *out, *second;
+    const struct rondo_source *sources;
+    uint32_t count;
+
+    RONDO_MEMBER bool takes_packs() const
+    {
+        bool takes =
+            RONDO_KERNELS::takes_packs<width, T>(out) && RONDO_KERNELS::takes_packs<width, T>(second);
+
+        for (uint32_t s = 0; s < count; s++)
+            takes = takes && RONDO_KERNELS::takes_packs<width, T>(load_plain(&sources[s].at));
+        return takes;
+    }
+
+    template <unsigned N> RONDO_MEMBER pack<accumulator<T>, N> entered(uint32_t s, uint64_t i) const
+    {
+        const Op op(load_plain(&sources[s].scalar));
+        pack<accumulator<T>, N> own = widen_pack<accumulator<T>>(load<N, T>(load_plain(&sources[s].at), i));
+
+        for (unsigned k = 0; k < N; k++)
+            own.at[k] = op.enter(own.at[k]);
+        return own;
+    }
+
+    template <unsigned N> RONDO_MEMBER void step(uint64_t i) const
+    {
+        const Op op(load_plain(&sources[0].scalar));
+        pack<accumulator<T>, N> sum = entered<N>(0, i);
+
+        for (uint32_t s = 1; s < count; s++) {
+            pack<accumulator<T>, N> next = entered<N>(s, i);
+
+            for (unsigned k = 0; k < N; k++)
+                sum.at[k] = op.apply(sum.at[k], next.at[k]);
+        }
+        for (unsigned k = 0; k < N; k++)
+            sum.at[k] = op.leave(sum.at[k]);
+        pack<T, N> result = narrow_pack<T>(sum);
+        store(out, i, result);
+        if (second)
+            store(second, i, result);
+    }
+};
+
+/* The loops of one type and operation over all ranks' inputs. Lanes fold in registers. A CPU's vectoriser wants
+ * loops over few arrays, so there the accumulators wait in the nearest cache. */
+template <class T, class Op> struct combined_spans {
+    using A = accumulator<T>;
+    static constexpr unsigned BLOCK_BYTES = 8192;
+    static constexpr uint64_t BLOCK = BLOCK_BYTES / sizeof(A); /* elements */
+
+    static RONDO_MEMBER const void *at(const struct rondo_source &source, uint64_t element)
+    {
+        return (const unsigned char *)load_plain(&source.at) + element * sizeof(T);
+    }
+
+    static RONDO_MEMBER Op op_of(const struct rondo_source &source)
+    {
+        return Op(load_plain(&source.scalar));
+    }
+
+    static RONDO_MEMBER void *at(void *x, uint64_t element)
+    {
+        return x ? (unsigned char *)x + element * sizeof(T) : nullptr;
+    }
+
+    static RONDO_SPAN void finish(void *out, void *second, const A *sums, const void *x, uint64_t n, Op op)
+    {
+        if (second) /* two loops, so that neither asks for every element */
+            run_span(fold_body<T, A, T, Op, true>{out, second, sums, x, op}, n);
+        else
+            run_span(fold_body<T, A, T, Op, true>{out, nullptr, sums, x, op}, n);
+    }
+
+    static RONDO_SPAN void two(void *out, void *second, const struct rondo_source *sources, uint64_t n)
+    {
+        const void *x = at(sources[0], 0), *y = at(sources[1], 0);
+        const Op first_op = op_of(sources[0]), next_op = op_of(sources[1]);
+
+        if (second)
+            run_span(pair_body<T, T, Op, true>{out, second, x, y, first_op, next_op}, n);
+        else
+            run_span(pair_body<T, T, Op, true>{out, nullptr, x, y, first_op, next_op}, n);
+    }
+
+    static RONDO_SPAN void blocks(void *out, void *second, const struct rondo_source *sources, uint32_t count,
+                                  uint64_t n)
+    {
+        alignas(64) A sums[BLOCK];
+
+        for (uint64_t first = 0; first < n; first += BLOCK) {
+            uint64_t part = n - first < BLOCK ? n - first : BLOCK;
+
+            run_span(pair_body<A, T, Op, false>{sums, nullptr, at(sources[0], first), at(sources[1], first),
+                                                op_of(sources[0]), op_of(sources[1])},
+                     part);
+            for (uint32_t s = 2; s + 1 < count; s++)
+                run_span(fold_body<A, A, T, Op, false>{sums, nullptr, sums, at(sources[s], first),
+                                                       op_of(sources[s])},
+                         part);
+            finish(at(out, first), at(second, first), sums, at(sources[count - 1], first), part,
+                   op_of(sources[count - 1]));
+        }
+    }
+
+    /* count >= 2. What leaves the fold is the same with every rank's scalar. */
+    static RONDO_MEMBER void combine(void *out, void *second, const struct rondo_source *sources,
+                                     uint32_t count, uint64_t n)
+    {
+        if constexpr (PACK_BYTES != 0)
+            run_span(many_body<T, Op>{out, second, sources, count}, n);
+        else if (count > 2)
+            blocks(out, second, sources, count, n);
+        else
+            two(out, second, sources, n);
+    }
+};
+
 /* The loops of one type, wire and operation. scalar is rondo_work's, as bits of an accumulator. */
 template <class W, class T, class Op> struct typed_spans {
     static RONDO_SPAN void enter(void *out, const void *x, uint64_t n, uint64_t scalar)
@@ -293,6 +447,12 @@ template <class W, class T, class Op> struct typed_spans {
                                        uint64_t scalar)
     {
         run_lane(fold_body<T, W, T, Op, true>{out, second, in, x, Op(scalar)}, n);
+    }
+
+    static RONDO_SPAN void combine(void *out, void *second, const struct rondo_source *sources,
+                                   uint32_t count, uint64_t n)
+    {
+        combined_spans<T, Op>::combine(out, second, sources, count, n);
     }
 
     /* One element of T, anywhere in memory, as a scalar. */

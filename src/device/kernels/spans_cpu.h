@@ -10,6 +10,7 @@
 #define RONDO_KERNELS_SPANS_CPU_H
 
 #include "device/types.h"
+#include "device/work.h"
 
 #include <stdint.h>
 
@@ -22,6 +23,7 @@ struct rondo_spans {
     void (*lane_enter)(void *out, const void *x, uint64_t n, uint64_t scalar);
     void (*lane_fold)(void *out, const void *in, const void *x, uint64_t n, uint64_t scalar);
     void (*lane_finish)(void *out, void *second, const void *in, const void *x, uint64_t n, uint64_t scalar);
+    void (*combine)(void *out, void *second, const struct rondo_source *sources, uint32_t count, uint64_t n);
     uint64_t (*scalar_from)(const void *element);
     uint64_t element, wire; /* bytes */
 

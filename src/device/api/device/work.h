@@ -69,9 +69,53 @@ struct rondo_end {
     uint32_t unused;
 };
 
+/* A peer's memory [base, base + bytes), in the peer's own addresses, and where it is mapped here. here NULL: in
+ * this process, whose addresses need no translation. */
+struct rondo_window {
+    uint64_t base, bytes;
+    unsigned char *here;
+};
+
+/* What a slot of a DIRECT connection holds, simple protocol: "what the slot's head counts lies here, for you to
+ * read". The slot's owner may read until it frees the slot, or until a later offer says that it has read. */
+struct rondo_offer {
+    uint64_t address;  /* as the sender has it; anything when the head says 0 bytes */
+    uint64_t is_whole; /* 1: the whole input, 0: the piece that is due, or a result */
+    uint64_t scalar;   /* what the sender's input enters a reduction with: ranks may have different ones */
+};
+
+/* At RONDO_GATE_OFFSET of the first slot of such a connection. The receiver holds it while it reads the sender's
+ * memory; a sender that ends before its time takes it for good, so that nobody reads what it no longer owns. */
+struct rondo_gate {
+    uint32_t is_taken;
+    uint32_t is_revoked; /* the sender has ended: what was read meanwhile may be anything */
+};
+
+#define RONDO_GATE_OFFSET 64u
+
+/* A peer of a work that has many. */
+struct rondo_peer_ends {
+    struct rondo_end *from, *to;
+    struct rondo_window window;
+
+    /* The kernel's own: the peer's input, or the piece of it that is due, where it is mapped here. */
+    const unsigned char *offered;
+    uint64_t is_whole, scalar;
+};
+
+/* One input of a reduction of several. */
+struct rondo_source {
+    const void *at;
+    uint64_t scalar; /* as in struct rondo_work, bits alone */
+};
+
 enum rondo_work_flags {
-    RONDO_WORK_PRECISE = 1,       /* partial sums travel in the accumulator's type */
-    RONDO_WORK_SCALAR_POINTER = 2 /* scalar is the address of one element of dtype, read when the work runs */
+    RONDO_WORK_PRECISE = 1, /* partial sums travel in the accumulator's type */
+    RONDO_WORK_SCALAR_POINTER =
+        2, /* scalar is the address of one element of dtype, read when the work runs */
+    RONDO_WORK_BOUNCE_SEND =
+        4,                     /* direct kinds: some peer cannot read send where it lies; it goes by bounce */
+    RONDO_WORK_BOUNCE_RECV = 8 /* the same of recv */
 };
 
 /*
@@ -94,7 +138,7 @@ struct rondo_work {
                         and recv */
     uint64_t stride; /* elements between blocks */
     uint64_t chunk;  /* elements (send and recv: bytes) moved a step at most, > 0; times the wire's bytes <=
-                        rondo_protocol_capacity() of the slots */
+                        rondo_protocol_capacity() of the slots; of direct kinds see device/pull.h */
     uint64_t scalar; /* PREMULSUM: bits of one accumulator value, or an address; SUMDIV: the divisor */
     uint64_t number; /* operation number, for notes */
     uint64_t fingerprint;   /* sent with, and compared to, every slot */
@@ -102,6 +146,12 @@ struct rondo_work {
     uint32_t channel;       /* which ring */
     struct rondo_end *from; /* receives from here; NULL when the kind does not receive */
     struct rondo_end *to;   /* sends to there; NULL likewise */
+
+    /* Direct kinds; NULL for others. A channel's works share all three. */
+    struct rondo_peer_ends *peers; /* [ranks]; the rank's own is unused */
+    struct rondo_source *sources;  /* [ranks]; the kernel's own: what it reads from each rank just now */
+    unsigned char *bounce;         /* memory of this rank that all peers can read */
+    uint64_t bounce_bytes;
 };
 
 /* The works of one block: two lists that run concurrently, each in order. Collectives use list 0 alone;
