@@ -141,6 +141,18 @@ uint64_t rondo_layout_slot_bytes(const struct rondo_layout *layout, enum rondo_c
     return has_peers ? layout->pair_slot_bytes : layout->ring_slot_bytes;
 }
 
+uint64_t rondo_layout_piece_bytes(const struct rondo_layout *layout)
+{
+    uint64_t wanted = 4 * layout->ring_slot_bytes;
+
+    return wanted < RONDO_PIECE_BYTES ? wanted : RONDO_PIECE_BYTES;
+}
+
+uint64_t rondo_layout_bounce_bytes(const struct rondo_layout *layout)
+{
+    return 3 * rondo_layout_piece_bytes(layout);
+}
+
 uint64_t rondo_layout_connections(const struct rondo_layout *layout, enum rondo_connection_kind kind)
 {
     switch (kind) {

@@ -53,6 +53,15 @@ static struct rondo_rank_page *local_page(struct rondo_reach *reach, const struc
     return (struct rondo_rank_page *)(uintptr_t)peer->local_mailbox;
 }
 
+static ncclResult_t local_window(struct rondo_reach *reach, const struct rondo_peer *peer,
+                                 struct rondo_window *window_out)
+{
+    (void)reach;
+    (void)peer;
+    *window_out = (struct rondo_window){.base = 0, .bytes = UINT64_MAX, .here = NULL};
+    return ncclSuccess;
+}
+
 static struct rondo_switchboard *local_board(struct rondo_reach *reach)
 {
     return reach->board;
@@ -70,6 +79,8 @@ const struct rondo_transport_ops rondo_transport_local = {
     .attach = local_attach,
     .connect = local_connect,
     .page = local_page,
+    .has_windows = true,
+    .window = local_window,
     .board = local_board,
     .release = local_release,
 };

@@ -58,9 +58,15 @@ struct rondo_mailbox_block rondo_mailbox_block_at(const struct rondo_layout *lay
     };
 }
 
+uint64_t rondo_mailbox_bounce(const struct rondo_layout *layout, uint32_t channel)
+{
+    return slots_start(layout) + count_before(layout, RONDO_CONNECTION_NUM, 0).slot_bytes +
+           channel * rondo_layout_bounce_bytes(layout);
+}
+
 uint64_t rondo_mailbox_bytes(const struct rondo_layout *layout)
 {
-    return slots_start(layout) + count_before(layout, RONDO_CONNECTION_NUM, 0).slot_bytes;
+    return rondo_mailbox_bounce(layout, layout->channels);
 }
 
 static uint64_t index_of(const struct rondo_layout *layout, const struct rondo_connection *connection,

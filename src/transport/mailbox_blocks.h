@@ -2,7 +2,7 @@
  * mailbox_blocks.h - where everything is in a rank's mailbox: offsets, as a pure function of the agreed
  * layout.
  *
- *     rank page | control blocks | pad to 4096 | slots
+ *     rank page | control blocks | pad to 4096 | slots | bounce areas
  *
  * There is a control block, and slots, for each connection of each kind and protocol, in the order of the
  * enumerations. A control block is 384 bytes: the line for data that arrives here, the line for credit of

@@ -66,6 +66,25 @@ static struct rondo_rank_page *shm_page(struct rondo_reach *reach, const struct 
     return (struct rondo_rank_page *)find_mailbox(reach, peer, sizeof(struct rondo_rank_page));
 }
 
+/* A mailbox is the start of its allocation, so its address and its offset say where the peer has its arena. */
+static ncclResult_t shm_window(struct rondo_reach *reach, const struct rondo_peer *peer,
+                               struct rondo_window *window_out)
+{
+    if (!find_mailbox(reach, peer, sizeof(struct rondo_rank_page)) ||
+        peer->local_mailbox < peer->mailbox.offset)
+        return rondo_fail(ncclInternalError,
+                          "map the memory of rank %d: its mailbox is said to be at %llu of its arena, and at "
+                          "address %llx",
+                          peer->rank, (unsigned long long)peer->mailbox.offset,
+                          (unsigned long long)peer->local_mailbox);
+    *window_out = (struct rondo_window){
+        .base = peer->local_mailbox - peer->mailbox.offset,
+        .bytes = reach->arena_bytes,
+        .here = reach->arena,
+    };
+    return ncclSuccess;
+}
+
 static struct rondo_switchboard *shm_board(struct rondo_reach *reach)
 {
     return reach->board;
@@ -87,6 +106,8 @@ const struct rondo_transport_ops rondo_transport_shm = {
     .attach = shm_attach,
     .connect = shm_connect,
     .page = shm_page,
+    .has_windows = true,
+    .window = shm_window,
     .board = shm_board,
     .death = shm_death,
     .life = shm_life,

@@ -41,6 +41,14 @@ static struct rondo_rank_page *refuse_page(struct rondo_reach *reach, const stru
     return NULL;
 }
 
+static ncclResult_t refuse_window(struct rondo_reach *reach, const struct rondo_peer *peer,
+                                  struct rondo_window *window_out)
+{
+    (void)reach;
+    (void)window_out;
+    return rondo_fail(ncclInternalError, "map the memory of rank %d: this transport cannot", peer->rank);
+}
+
 static struct rondo_switchboard *refuse_board(struct rondo_reach *reach)
 {
     (void)reach;
@@ -75,6 +83,8 @@ static void fill_list(void)
             .attach = from->attach ? from->attach : refuse_attach,
             .connect = from->connect ? from->connect : refuse_connect,
             .page = from->page ? from->page : refuse_page,
+            .has_windows = from->has_windows,
+            .window = from->window ? from->window : refuse_window,
             .board = from->board ? from->board : refuse_board,
             .death = from->death ? from->death : refuse_descriptor,
             .life = from->life ? from->life : refuse_descriptor,

@@ -37,6 +37,8 @@ std::vector<Extent> AllExtents(const rondo_layout &layout)
                 AddExtents(rondo_mailbox_block_at(&layout, kind, protocol, i), &extents);
         }
     }
+    for (uint32_t channel = 0; channel < layout.channels; channel++)
+        extents.push_back({rondo_mailbox_bounce(&layout, channel), rondo_layout_bounce_bytes(&layout)});
     std::sort(extents.begin(), extents.end(),
               [](const Extent &a, const Extent &b) { return a.first < b.first; });
     return extents;
@@ -74,7 +76,8 @@ TEST(Mailbox, LargestLayoutDoesNotOverflow)
             before = block.slots + RONDO_SLOTS * block.slot_bytes;
         }
     }
-    EXPECT_EQ(before, rondo_mailbox_bytes(&layout));
+    EXPECT_EQ(before, rondo_mailbox_bounce(&layout, 0));
+    EXPECT_EQ(rondo_mailbox_bounce(&layout, RONDO_CHANNELS_MAX), rondo_mailbox_bytes(&layout));
 }
 
 class Ends : public testing::Test

@@ -35,6 +35,15 @@ struct rondo_layout {
 uint64_t rondo_layout_slot_bytes(const struct rondo_layout *layout, enum rondo_connection_kind kind,
                                  enum rondo_protocol protocol);
 
+/* A piece of a direct collective (device/pull.h): bytes that go through the bounce area at a time, or that ranks
+ * are apart when none do. Four ring slots, and at most RONDO_PIECE_BYTES. A multiple of 128. Pure. */
+#define RONDO_PIECE_BYTES (512u * 1024u)
+uint64_t rondo_layout_piece_bytes(const struct rondo_layout *layout);
+
+/* A channel's bounce area: two pieces of an input and two chunks of results, which are half a piece at most,
+ * for there are two ranks or more. Pure. */
+uint64_t rondo_layout_bounce_bytes(const struct rondo_layout *layout);
+
 /* How many connections of a kind a rank has, each way and for each protocol. Pure. */
 uint64_t rondo_layout_connections(const struct rondo_layout *layout, enum rondo_connection_kind kind);
 

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 /* Of struct rondo_peer and of all that ranks share afterwards: any change of a layout raises it. */
-#define RONDO_PEER_VERSION 4u
+#define RONDO_PEER_VERSION 5u
 
 #define RONDO_SETTING_TEXT 48
 
@@ -25,6 +25,7 @@ struct rondo_peer {
     struct rondo_memory_name mailbox;
     char busid[16];
     uint64_t slot_bytes, channels; /* as asked for by this rank's environment and configuration; 0: no wish */
+    uint64_t direct_bytes;         /* RONDO_DIRECT_BYTES; UINT64_MAX: no wish */
     uint32_t version;              /* RONDO_PEER_VERSION; equal on all ranks */
     uint32_t settings;             /* RONDO_SETTING_*: must agree */
     char hostname[32];
