@@ -281,6 +281,31 @@ TEST(Lists, WorksFollowEachOtherOverOneConnection)
     EXPECT_GT(world.NotesSeen(), 0u) << "nobody ever said that it waits";
 }
 
+// Whoever comes first, nobody gets stuck and nobody reads what is not there yet.
+TEST(Direct, RanksInAnyOrder)
+{
+    for (rondo_work_kind kind : kCollectives)
+        for (unsigned seed = 1; seed <= 60; seed++) {
+            unsigned ranks = 2 + seed % 7, channels = 1 + seed % 2;
+            World world(ranks, channels, kChunkBytes);
+            Operation operation{kind};
+            if (!operation.IsDirect())
+                continue;
+            operation.count = 40 * ranks + seed;
+            operation.chunk = 4;
+            operation.channels = channels;
+            operation.root = static_cast<int32_t>(seed % ranks);
+            operation.in_place = seed / 2 % 2;
+            AddWays(operation, seed);
+            world.SetOrder(seed);
+            for (unsigned i = 0; i < 3; i++) {
+                RunOne(world, operation, Isas().back().kernel, seed * 3 + i);
+                if (HasFatalFailure())
+                    return;
+            }
+        }
+}
+
 // Real threads, for ThreadSanitizer.
 TEST(Threads, RanksOnThreadsOfTheirOwn)
 {

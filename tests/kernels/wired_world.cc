@@ -274,12 +274,20 @@ void World::ThreadRing(rondo_switchboard *, uint32_t)
 bool World::ResumeAll(std::deque<Lane> &lanes)
 {
     bool moved = false;
+    std::vector<Lane *> order;
 
-    for (Lane &lane : lanes) {
+    for (Lane &lane : lanes)
+        order.push_back(&lane);
+    if (is_random_)
+        std::shuffle(order.begin(), order.end(), random_);
+    for (Lane *next : order) {
+        Lane &lane = *next;
         bool ready = !lane.line || HasCome(lane) || lane.lane.stop->value != 0;
         if (lane.done || !ready)
             continue;
         moved = true;
+        if (is_random_ && random_() % 2)
+            continue;
         lane.done = rondo_fiber_resume(lane.fiber);
         SpreadStops();
     }

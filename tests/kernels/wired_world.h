@@ -15,6 +15,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <random>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -124,6 +125,13 @@ class World
     // Called between turns; for tests that interfere.
     std::function<void(World &, unsigned turn)> between_turns;
 
+    // Resume lanes in random order, and only some of them a turn, from this on; 0: all in turn.
+    void SetOrder(unsigned seed)
+    {
+        random_.seed(seed);
+        is_random_ = seed != 0;
+    }
+
     void RaiseStop(unsigned rank, uint64_t value);
 
   private:
@@ -181,7 +189,8 @@ class World
     // By protocol, channel + 1 of a ring or 0 of a pair, sender and receiver.
     std::map<std::tuple<rondo_protocol, unsigned, unsigned, unsigned>, std::unique_ptr<Connection>>
         connections_;
-    bool deadlocked_ = false;
+    std::mt19937 random_;
+    bool is_random_ = false, deadlocked_ = false;
     unsigned notes_seen_ = 0;
 };
 
