@@ -35,8 +35,8 @@ struct vocabulary {
 static const struct vocabulary algorithm_words = {
     "NCCL_ALGO",
     RONDO_CHOICE_ALGORITHM_BITS,
-    7,
-    {"Ring", "Tree", "CollNetDirect", "CollNetChain", "NVLS", "NVLSTree", "PAT"},
+    8,
+    {"Ring", "Direct", "Tree", "CollNetDirect", "CollNetChain", "NVLS", "NVLSTree", "PAT"},
 };
 
 static const struct vocabulary protocol_words = {
@@ -239,20 +239,42 @@ static enum rondo_protocol choose_protocol(uint64_t allowed, enum rondo_operatio
     return *by_preference;
 }
 
-ncclResult_t rondo_choose(const struct rondo_choices *choices, enum rondo_operation operation, uint64_t bytes,
-                          uint32_t ranks, struct rondo_choice *choice_out)
+static ncclResult_t choose_algorithm(const struct rondo_choices *choices, enum rondo_operation operation,
+                                     enum rondo_direct_use direct, enum rondo_algorithm *algorithm_out)
 {
-    struct rondo_choice choice = {.algorithm = RONDO_ALGORITHM_RING};
-    uint64_t algorithms, protocols = ((uint64_t)1 << RONDO_PROTOCOL_NUM) - 1;
+    const uint64_t by_ring = (uint64_t)1 << RONDO_ALGORITHM_RING;
+    const uint64_t by_direct = (uint64_t)1 << RONDO_ALGORITHM_DIRECT;
+    uint64_t possible = by_ring | (direct != RONDO_DIRECT_IMPOSSIBLE ? by_direct : 0), allowed = by_ring;
+    uint64_t protocols = choices->protocols >> (operation - 1) * protocol_words.bits;
+    bool is_ring = rondo_operation_facts(operation)->travel == RONDO_TRAVEL_RING;
     ncclResult_t rc = ncclSuccess;
 
-    /* So far a collective that goes round a ring can do nothing else. */
-    if (rondo_operation_facts(operation)->travel == RONDO_TRAVEL_RING)
-        rc = allow(&algorithm_words, choices->algorithms, choices->algorithm_text, operation,
-                   (uint64_t)1 << RONDO_ALGORITHM_RING, &algorithms);
-    if (rc == ncclSuccess)
-        rc = allow(&protocol_words, choices->protocols, choices->protocol_text, operation, protocols,
-                   &protocols);
+    if (is_ring)
+        rc = allow(&algorithm_words, choices->algorithms, choices->algorithm_text, operation, possible,
+                   &allowed);
+    else if (!rondo_operation_is_message(operation))
+        allowed = choices->algorithms >> (operation - 1) * algorithm_words.bits & possible;
+    if (rc != ncclSuccess)
+        return rc;
+    /* What can go either way does not go where its protocol is forbidden. */
+    bool is_better = direct == RONDO_DIRECT_FASTER && (protocols >> RONDO_PROTOCOL_SIMPLE & 1);
+    bool is_direct = (allowed & by_direct) && (is_better || !(allowed & by_ring));
+    *algorithm_out = is_direct ? RONDO_ALGORITHM_DIRECT : RONDO_ALGORITHM_RING;
+    return ncclSuccess;
+}
+
+ncclResult_t rondo_choose(const struct rondo_choices *choices, enum rondo_operation operation, uint64_t bytes,
+                          uint32_t ranks, enum rondo_direct_use direct, struct rondo_choice *choice_out)
+{
+    uint64_t protocols = ((uint64_t)1 << RONDO_PROTOCOL_NUM) - 1;
+    struct rondo_choice choice;
+    ncclResult_t rc = choose_algorithm(choices, operation, direct, &choice.algorithm);
+
+    if (rc != ncclSuccess)
+        return rc;
+    if (choice.algorithm == RONDO_ALGORITHM_DIRECT)
+        protocols = (uint64_t)1 << RONDO_PROTOCOL_SIMPLE;
+    rc = allow(&protocol_words, choices->protocols, choices->protocol_text, operation, protocols, &protocols);
     if (rc != ncclSuccess)
         return rc;
     choice.protocol = choose_protocol(protocols, operation, bytes, ranks);

@@ -62,10 +62,21 @@ ncclResult_t rondo_plan_alone(const struct rondo_plan_context *context, const st
     return rondo_plan_copy(task, task->send, task->recv, task->count * rondo_dtype_bytes(task->dtype), draft);
 }
 
+uint64_t rondo_plan_moved_bytes(const struct rondo_plan_context *context, const struct rondo_task *task)
+{
+    const struct rondo_facts *facts = rondo_operation_facts(task->operation);
+    bool has_blocks = facts->send_blocks || facts->recv_blocks;
+
+    return task->count * rondo_dtype_bytes(task->dtype) * (has_blocks ? context->layout->ranks : 1);
+}
+
 static ncclResult_t plan_task(const struct rondo_plan_context *context, const struct rondo_task *task,
                               struct rondo_draft *draft)
 {
+    enum rondo_travel travel = rondo_operation_facts(task->operation)->travel;
     bool is_message = rondo_operation_is_message(task->operation);
+    struct rondo_choice choice = {.algorithm = RONDO_ALGORITHM_RING};
+    ncclResult_t rc = ncclSuccess;
 
     if (is_message && task->root == context->rank)
         return ncclSuccess; /* rondo_plan_self looks at all of them together */
@@ -73,9 +84,16 @@ static ncclResult_t plan_task(const struct rondo_plan_context *context, const st
         return ncclSuccess;
     if (context->layout->ranks == 1 && !is_message)
         return rondo_plan_alone(context, task, draft);
-    switch (rondo_operation_facts(task->operation)->travel) {
+    if (!is_message && travel != RONDO_TRAVEL_NONE)
+        rc = rondo_choose(&context->choices, task->operation, rondo_plan_moved_bytes(context, task),
+                          context->layout->ranks, rondo_plan_direct_use(context, task), &choice);
+    if (rc != ncclSuccess)
+        return rc;
+    if (choice.algorithm == RONDO_ALGORITHM_DIRECT)
+        return rondo_plan_direct(context, task, draft);
+    switch (travel) {
     case RONDO_TRAVEL_RING:
-        return rondo_plan_ring(context, task, draft);
+        return rondo_plan_ring(context, task, choice.protocol, draft);
     case RONDO_TRAVEL_PAIRS:
         return rondo_plan_pair(context, task, draft);
     case RONDO_TRAVEL_NONE:

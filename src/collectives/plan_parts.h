@@ -6,9 +6,21 @@
 
 #include "collectives/plan.h"
 
+/* Bytes of the larger of a rank's buffers, of a collective. */
+uint64_t rondo_plan_moved_bytes(const struct rondo_plan_context *context, const struct rondo_task *task);
+
 /* The works of a collective that goes round the rings, or along a chain. Two ranks or more, count > 0. */
 ncclResult_t rondo_plan_ring(const struct rondo_plan_context *context, const struct rondo_task *task,
-                             struct rondo_draft *draft);
+                             enum rondo_protocol protocol, struct rondo_draft *draft);
+
+/* What going directly would be for a collective, by what all ranks agree on. Two ranks or more, count > 0. Pure.
+ */
+enum rondo_direct_use rondo_plan_direct_use(const struct rondo_plan_context *context,
+                                            const struct rondo_task *task);
+
+/* Its works when it goes directly. */
+ncclResult_t rondo_plan_direct(const struct rondo_plan_context *context, const struct rondo_task *task,
+                               struct rondo_draft *draft);
 
 /* The works of a send or receive with another rank, or of a collective made of such: all-to-all, gather,
  * scatter. Two ranks or more. Sends and receives with oneself are rondo_plan_self's. */

@@ -116,19 +116,12 @@ static void *offset(void *base, uint64_t bytes)
 }
 
 ncclResult_t rondo_plan_ring(const struct rondo_plan_context *context, const struct rondo_task *task,
-                             struct rondo_draft *draft)
+                             enum rondo_protocol protocol, struct rondo_draft *draft)
 {
     const struct rondo_facts *facts = rondo_operation_facts(task->operation);
-    uint32_t ranks = context->layout->ranks;
-    bool has_blocks = facts->send_blocks || facts->recv_blocks;
-    uint64_t moved = task->count * (has_blocks ? ranks : 1) * rondo_dtype_bytes(task->dtype);
+    uint64_t moved = rondo_plan_moved_bytes(context, task);
     uint32_t channels = rondo_chunking_channels(moved, context->layout->channels);
-    struct rondo_choice choice;
-    ncclResult_t rc = rondo_choose(&context->choices, task->operation, moved, ranks, &choice);
-
-    if (rc != ncclSuccess)
-        return rc;
-    struct course course = choose_course(context, task, choice.protocol);
+    struct course course = choose_course(context, task, protocol);
     struct rondo_work work = {
         .kind = (uint8_t)course.kind,
         .operation = (uint8_t)task->operation,
@@ -159,7 +152,7 @@ ncclResult_t rondo_plan_ring(const struct rondo_plan_context *context, const str
         work.count = range.count;
         work.chunk = choose_chunk(context, &course, range.count);
         work.from = work.to = NULL;
-        rc = connect_work(context, &course, &work);
+        ncclResult_t rc = connect_work(context, &course, &work);
         if (rc == ncclSuccess)
             rc = rondo_draft_add_ring(draft, channel, &work);
         if (rc != ncclSuccess)

@@ -1,6 +1,7 @@
 /* comm.c - a communicator's storage, its connections' ends, and its names in messages. */
 #include "comm.h"
 
+#include "comm_peers.h"
 #include "redop.h"
 
 #include "base/error.h"
@@ -64,6 +65,7 @@ void rondo_comm_put(struct ncclComm *comm)
         return;
     for (int r = 0; r < comm->ranks; r++)
         free_ends(&comm->members[r]);
+    rondo_comm_free_directs(comm);
     rondo_premul_free_all(comm);
     pthread_mutex_destroy(&comm->lock);
     free(comm->look.pulses);

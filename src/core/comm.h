@@ -40,6 +40,7 @@ struct rondo_member {
     struct rondo_reach *reach; /* NULL for the rank itself */
     struct rondo_rank_page *page;
     struct rondo_switchboard *board;
+    struct rondo_window window; /* empty where the transport has none, and for the rank itself */
     /* [RONDO_SEND, RONDO_RECV][channel][own port], made at first use. */
     struct rondo_end *ends[RONDO_CONNECTION_NUM][RONDO_PROTOCOL_NUM];
     uint64_t sent, received; /* operations so far with this rank, see struct rondo_task.number */
@@ -103,6 +104,8 @@ struct ncclComm {
     void *stream;                 /* a private one, NULL until needed */
     bool has_watch;               /* a count of the watch thread */
     bool is_exposed;              /* peers may be using the mailbox */
+    struct rondo_window readable; /* what of this rank's memory all peers can read; here is unused */
+    struct rondo_direct *directs; /* [channels], those in use are filled; NULL until the first is */
     struct rondo_plan_context context;
 
     /* The roster's, under its lock. */

@@ -13,6 +13,7 @@
 #include "comm_meet.h"
 
 #include "comm_init.h"
+#include "comm_peers.h"
 #include "retire.h"
 #include "watch.h"
 
@@ -57,6 +58,7 @@ struct meeting {
     struct rondo_reach **reaches; /* [ranks][transport_count], those tried */
     char reason[REASON_BYTES];    /* why the first attachment failed */
     ncclResult_t code;            /* and with what */
+    bool has_windows;             /* every rank maps every other's memory */
 };
 
 static ncclResult_t check_verdicts(struct meeting *meeting, const unsigned char *entries, size_t stride)
@@ -140,6 +142,7 @@ static ncclResult_t describe_self(struct ncclComm *comm)
     self->pid = getpid();
     self->slot_bytes = comm->config.slot_bytes;
     self->channels = comm->config.channels;
+    self->direct_bytes = (uint64_t)rondo_param_int(RONDO_PARAM_DIRECT_BYTES); /* -1: no wish */
     self->version = RONDO_PEER_VERSION;
     self->settings = (rondo_param_int(RONDO_PARAM_PRECISE) ? RONDO_SETTING_PRECISE : 0) |
                      (rondo_param_int(RONDO_PARAM_DETERMINISTIC) ? RONDO_SETTING_DETERMINISTIC : 0);
@@ -322,6 +325,7 @@ static ncclResult_t settle(struct meeting *meeting, const unsigned char *all, si
 {
     struct ncclComm *comm = meeting->comm;
 
+    meeting->has_windows = true;
     for (int a = 0; a < comm->ranks; a++) {
         const struct how *of_a = (const struct how *)(const void *)(all + (size_t)a * bytes);
 
@@ -331,6 +335,7 @@ static ncclResult_t settle(struct meeting *meeting, const unsigned char *all, si
 
             if (chosen < 0)
                 return refuse_pair(meeting, a, b, of_a, of_b);
+            meeting->has_windows &= meeting->transports[chosen]->has_windows;
             if (a == comm->rank || b == comm->rank)
                 comm->members[a == comm->rank ? b : a].transport = meeting->transports[chosen];
         }
@@ -416,7 +421,7 @@ free_all:
 }
 
 /* Rings, and what the planner wants to know. */
-static ncclResult_t prepare_plans(struct ncclComm *comm)
+static ncclResult_t prepare_plans(struct ncclComm *comm, bool has_windows)
 {
     size_t ranks = (size_t)comm->ranks, channels = comm->layout.channels;
     struct rondo_place *places = calloc(ranks, sizeof(*places));
@@ -437,6 +442,10 @@ static ncclResult_t prepare_plans(struct ncclComm *comm)
         if (comm->order[i] == comm->rank)
             comm->position[i / ranks] = (int32_t)(i % ranks);
     }
+    uint64_t direct_bytes = UINT64_MAX;
+    for (size_t r = 0; r < ranks; r++)
+        direct_bytes =
+            comm->peers[r].direct_bytes < direct_bytes ? comm->peers[r].direct_bytes : direct_bytes;
     comm->context = (struct rondo_plan_context){
         .choices = comm->context.choices,
         .rank = comm->rank,
@@ -447,9 +456,13 @@ static ncclResult_t prepare_plans(struct ncclComm *comm)
         .is_deterministic = is_deterministic,
         .max_pair_blocks = PAIR_BLOCKS,
         .end = rondo_comm_end,
+        .has_windows = has_windows,
+        .direct_bytes = direct_bytes,
+        .is_mapped = rondo_comm_is_mapped,
+        .direct = rondo_comm_direct,
         .owner = comm,
     };
-    return ncclSuccess;
+    return rondo_comm_find_windows(comm);
 }
 
 ncclResult_t rondo_comm_meet(struct ncclComm *comm, struct rondo_bootstrap *bootstrap, uint64_t deadline)
@@ -472,7 +485,7 @@ ncclResult_t rondo_comm_meet(struct ncclComm *comm, struct rondo_bootstrap *boot
     comm->members[comm->rank].board = comm->ops->switchboard();
     rc = attach_all(&meeting);
     if (rc == ncclSuccess)
-        rc = exchange(&meeting, prepare_plans(comm), NULL, 0);
+        rc = exchange(&meeting, prepare_plans(comm, meeting.has_windows), NULL, 0);
     if (rc != ncclSuccess)
         return rc;
     comm->is_exposed = true;

@@ -143,7 +143,7 @@ uint64_t rondo_layout_slot_bytes(const struct rondo_layout *layout, enum rondo_c
 
 uint64_t rondo_layout_piece_bytes(const struct rondo_layout *layout)
 {
-    uint64_t wanted = 4 * layout->ring_slot_bytes;
+    uint64_t wanted = RONDO_SLOTS * layout->ring_slot_bytes;
 
     return wanted < RONDO_PIECE_BYTES ? wanted : RONDO_PIECE_BYTES;
 }

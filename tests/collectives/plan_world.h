@@ -78,6 +78,10 @@ class World
         context.max_pair_blocks =
             max_pair_blocks.empty() ? 4 : max_pair_blocks[rank % max_pair_blocks.size()];
         context.end = &World::End;
+        context.has_windows = has_windows;
+        context.direct_bytes = direct_bytes;
+        context.is_mapped = &World::IsMapped;
+        context.direct = &World::Direct;
         context.owner = &owners_[rank];
         rondo_plan *plan = nullptr;
         ncclResult_t rc = rondo_plan_build(&context, tasks.data(), tasks.size(), &plan);
@@ -105,6 +109,10 @@ class World
     const char *algorithms = nullptr, *protocols = nullptr; // NCCL_ALGO, NCCL_PROTO
     bool is_precise = false, is_deterministic = false;
     std::vector<uint32_t> max_pair_blocks;
+    bool has_windows = false;
+    uint64_t direct_bytes = UINT64_MAX;
+    unsigned unmapped = 0; // bit 2r: rank r's send buffer, bit 2r + 1: its recv
+    bool fails_direct = false;
     int fail_end_after = -1; // this many more ends, then NULL
 
   private:
@@ -139,7 +147,40 @@ class World
         return slot.get();
     }
 
+    // Buffers are told by their base.
+    static bool IsMapped(void *owner, const void *memory, uint64_t bytes)
+    {
+        auto *self = (Owner *)owner;
+        bool is_recv = (uint64_t)memory >= RecvBase(self->rank);
+        EXPECT_EQ((uint64_t)memory, is_recv ? RecvBase(self->rank) : SendBase(self->rank));
+        EXPECT_GT(bytes, 0u);
+        return !(self->world->unmapped >> (2 * self->rank + is_recv) & 1);
+    }
+
+    static const rondo_direct *Direct(void *owner, uint32_t channel)
+    {
+        auto *self = (Owner *)owner;
+        EXPECT_LT(channel, self->world->layout.channels);
+        if (self->world->fails_direct) {
+            rondo_fail(ncclSystemError, "no direct way");
+            return nullptr;
+        }
+        DirectWay &way = self->world->directs_[{self->rank, channel}];
+        way.peers.resize(self->world->layout.ranks);
+        way.sources.resize(self->world->layout.ranks);
+        way.direct = {way.peers.data(), way.sources.data(), (unsigned char *)(uintptr_t)(channel + 1),
+                      rondo_layout_bounce_bytes(&self->world->layout)};
+        return &way.direct;
+    }
+
+    struct DirectWay {
+        std::vector<rondo_peer_ends> peers;
+        std::vector<rondo_source> sources;
+        rondo_direct direct;
+    };
+
     std::vector<Owner> owners_;
+    std::map<std::pair<int, uint32_t>, DirectWay> directs_;
     std::map<std::tuple<int, int, int, int>, std::unique_ptr<rondo_end>> ends_;
     std::map<const rondo_end *, Wire> names_;
 };

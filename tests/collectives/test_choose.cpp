@@ -82,7 +82,7 @@ TEST(Choices, WhatIsNoNameIsRefused)
     ExpectRefused(nullptr, "allreduces:LL", {"'allreduces'", "function", "AllReduce", "Recv"});
     ExpectRefused(nullptr, "a:b:c", {"'a'"});
     ExpectRefused(nullptr, "allreduce:LL:LL", {"'LL:LL'"});
-    ExpectRefused("rong", nullptr, {"NCCL_ALGO=rong", "Ring, Tree"});
+    ExpectRefused("rong", nullptr, {"NCCL_ALGO=rong", "Ring, Direct, Tree"});
     ExpectRefused("ring", "rong", {"NCCL_PROTO=rong"});
     ExpectRefused(nullptr, std::string(5000, 'x').c_str(), {"NCCL_PROTO=xxx"});
 }
@@ -90,7 +90,8 @@ TEST(Choices, WhatIsNoNameIsRefused)
 rondo_protocol Chosen(const rondo_choices &choices, rondo_operation operation, uint64_t bytes)
 {
     rondo_choice choice = {RONDO_ALGORITHM_NUM, RONDO_PROTOCOL_NUM};
-    EXPECT_EQ(rondo_choose(&choices, operation, bytes, 4, &choice), ncclSuccess) << rondo_error_last();
+    EXPECT_EQ(rondo_choose(&choices, operation, bytes, 4, RONDO_DIRECT_IMPOSSIBLE, &choice), ncclSuccess)
+        << rondo_error_last();
     EXPECT_EQ(choice.algorithm, RONDO_ALGORITHM_RING);
     return choice.protocol;
 }
@@ -137,18 +138,66 @@ TEST(Choose, WhatIsImpossibleIsSaid)
 {
     rondo_choice choice = {RONDO_ALGORITHM_NUM, RONDO_PROTOCOL_NUM};
     rondo_choices choices = Parse("tree,nvls;broadcast:ring", nullptr);
-    EXPECT_EQ(rondo_choose(&choices, RONDO_OP_ALL_GATHER, 8, 2, &choice), ncclInvalidUsage);
+    EXPECT_EQ(rondo_choose(&choices, RONDO_OP_ALL_GATHER, 8, 2, RONDO_DIRECT_IMPOSSIBLE, &choice),
+              ncclInvalidUsage);
     EXPECT_EQ(choice.algorithm, RONDO_ALGORITHM_NUM) << "written although refused";
     std::string text = rondo_error_last();
     for (const char *needle : {"AllGather", "NCCL_ALGO=tree,nvls;broadcast:ring", "Ring"})
         EXPECT_NE(text.find(needle), std::string::npos) << text;
-    EXPECT_EQ(rondo_choose(&choices, RONDO_OP_BROADCAST, 8, 2, &choice), ncclSuccess);
-    EXPECT_EQ(rondo_choose(&choices, RONDO_OP_SEND, 8, 2, &choice), ncclSuccess) << "messages have none";
+    EXPECT_EQ(rondo_choose(&choices, RONDO_OP_BROADCAST, 8, 2, RONDO_DIRECT_IMPOSSIBLE, &choice),
+              ncclSuccess);
+    EXPECT_EQ(rondo_choose(&choices, RONDO_OP_SEND, 8, 2, RONDO_DIRECT_IMPOSSIBLE, &choice), ncclSuccess)
+        << "messages have none";
     choices = Parse(nullptr, "^LL,LL128,Simple");
-    EXPECT_EQ(rondo_choose(&choices, RONDO_OP_SEND, 8, 2, &choice), ncclInvalidUsage);
+    EXPECT_EQ(rondo_choose(&choices, RONDO_OP_SEND, 8, 2, RONDO_DIRECT_IMPOSSIBLE, &choice),
+              ncclInvalidUsage);
     text = rondo_error_last();
     for (const char *needle : {"Send", "NCCL_PROTO=^LL,LL128,Simple", "Simple, LL, LL128"})
         EXPECT_NE(text.find(needle), std::string::npos) << text;
+}
+
+// What a choice between ring and direct comes to, and its error.
+std::string Outcome(const char *algorithms, const char *protocols, rondo_operation operation,
+                    rondo_direct_use direct)
+{
+    rondo_choices choices = Parse(algorithms, protocols);
+    rondo_choice choice = {RONDO_ALGORITHM_NUM, RONDO_PROTOCOL_NUM};
+    if (rondo_choose(&choices, operation, 1 << 20, 4, direct, &choice) != ncclSuccess)
+        return rondo_error_last();
+    EXPECT_TRUE(choice.algorithm == RONDO_ALGORITHM_RING || choice.protocol == RONDO_PROTOCOL_SIMPLE);
+    return choice.algorithm == RONDO_ALGORITHM_DIRECT ? "direct" : "ring";
+}
+
+TEST(Choose, DirectWhereItIsFasterOrForced)
+{
+    const rondo_direct_use impossible = RONDO_DIRECT_IMPOSSIBLE, possible = RONDO_DIRECT_POSSIBLE,
+                           faster = RONDO_DIRECT_FASTER;
+    for (int o = RONDO_OP_ALL_REDUCE; o <= RONDO_OP_SCATTER; o++) {
+        auto operation = (rondo_operation)o;
+        EXPECT_EQ(Outcome(nullptr, nullptr, operation, impossible), "ring");
+        EXPECT_EQ(Outcome(nullptr, nullptr, operation, possible), "ring");
+        EXPECT_EQ(Outcome(nullptr, nullptr, operation, faster), "direct");
+        EXPECT_EQ(Outcome("direct", nullptr, operation, possible), "direct");
+        EXPECT_EQ(Outcome("^ring", "simple,LL", operation, possible), "direct");
+        EXPECT_EQ(Outcome("ring", nullptr, operation, faster), "ring");
+        EXPECT_EQ(Outcome("^direct", nullptr, operation, faster), "ring");
+        EXPECT_EQ(Outcome(nullptr, "LL", operation, faster), "ring") << "where its protocol is allowed";
+        std::string text = Outcome("direct", "LL", operation, faster);
+        EXPECT_NE(text.find("NCCL_PROTO=LL allows none of what is possible here: Simple;"), std::string::npos)
+            << text;
+    }
+}
+
+TEST(Choose, DirectForcedWhereItIsImpossible)
+{
+    std::string text = Outcome("direct", nullptr, RONDO_OP_ALL_REDUCE, RONDO_DIRECT_IMPOSSIBLE);
+    EXPECT_NE(text.find("NCCL_ALGO=direct allows none of what is possible here: Ring;"), std::string::npos)
+        << text;
+    text = Outcome("tree", nullptr, RONDO_OP_ALL_REDUCE, RONDO_DIRECT_POSSIBLE);
+    EXPECT_NE(text.find("possible here: Ring, Direct;"), std::string::npos) << text;
+    for (rondo_operation operation : {RONDO_OP_ALL_TO_ALL, RONDO_OP_GATHER, RONDO_OP_SCATTER, RONDO_OP_SEND})
+        EXPECT_EQ(Outcome("direct", nullptr, operation, RONDO_DIRECT_IMPOSSIBLE), "ring")
+            << "messages are always possible";
 }
 
 } // namespace

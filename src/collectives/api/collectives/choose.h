@@ -19,7 +19,8 @@ extern "C" {
 #endif
 
 enum rondo_algorithm {
-    RONDO_ALGORITHM_RING, /* with RONDO_DETERMINISTIC, along the ranks */
+    RONDO_ALGORITHM_RING,   /* with RONDO_DETERMINISTIC, along the ranks */
+    RONDO_ALGORITHM_DIRECT, /* each rank reads its peers' memory where it lies */
     RONDO_ALGORITHM_NUM
 };
 
@@ -42,16 +43,20 @@ struct rondo_choices {
 ncclResult_t rondo_choices_parse(const char *algorithms, const char *protocols,
                                  struct rondo_choices *choices_out);
 
+/* What going directly would be for an operation, by what all ranks agree on. */
+enum rondo_direct_use { RONDO_DIRECT_IMPOSSIBLE, RONDO_DIRECT_POSSIBLE, RONDO_DIRECT_FASTER };
+
 struct rondo_choice {
-    enum rondo_algorithm algorithm; /* of no meaning for operations made of messages */
+    enum rondo_algorithm algorithm; /* RING, and no meaning, for messages and what is made of them */
     enum rondo_protocol protocol;
 };
 
 /* For an operation that moves bytes in all (of a message: its bytes; with a block for each rank: all blocks)
- * among 2 ranks or more. ncclInvalidUsage: what the variables allow does not exist for this operation; the
+ * among 2 ranks or more. All-to-all, gather and scatter can always be made of messages, for which there is no
+ * name to allow or to forbid. ncclInvalidUsage: what the variables allow does not exist for this operation; the
  * text names the variable, its value, and what is possible. */
 ncclResult_t rondo_choose(const struct rondo_choices *choices, enum rondo_operation operation, uint64_t bytes,
-                          uint32_t ranks, struct rondo_choice *choice_out);
+                          uint32_t ranks, enum rondo_direct_use direct, struct rondo_choice *choice_out);
 
 #ifdef __cplusplus
 }

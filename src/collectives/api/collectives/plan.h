@@ -34,6 +34,14 @@ struct rondo_task {
                         from 1 */
 };
 
+/* What direct works of one channel share. */
+struct rondo_direct {
+    struct rondo_peer_ends *peers; /* [ranks] */
+    struct rondo_source *sources;  /* [ranks] */
+    unsigned char *bounce;
+    uint64_t bounce_bytes;
+};
+
 /* What a communicator is to the planner. */
 struct rondo_plan_context {
     int32_t rank;
@@ -50,6 +58,16 @@ struct rondo_plan_context {
      * cannot be. */
     struct rondo_end *(*end)(void *owner, enum rondo_direction direction, int peer,
                              const struct rondo_connection *connection);
+
+    bool has_windows;      /* all ranks can map the memory of all others: they agree on it */
+    uint64_t direct_bytes; /* as RONDO_DIRECT_BYTES has it, agreed; UINT64_MAX: what was measured */
+
+    /* Whether all peers can read [memory, memory + bytes), this rank's, where it lies. */
+    bool (*is_mapped)(void *owner, const void *memory, uint64_t bytes);
+
+    /* A channel's direct connections and bounce area, made at the first call; they live as long as the
+     * communicator. NULL and a recorded error if they cannot be. Only with has_windows. */
+    const struct rondo_direct *(*direct)(void *owner, uint32_t channel);
     void *owner;
 };
 

@@ -1,0 +1,162 @@
+/*
+ * plan_direct.c - collectives that read their peers' memory where it lies: one work a channel, each with its
+ * range of the data. device/pull.h has what goes when.
+ *
+ * All ranks must decide alike, so the decision looks at the operation and at what they have agreed on. Whether a
+ * rank's buffers can be mapped is its own affair: they go through its bounce area then.
+ */
+#include "chunking.h"
+#include "plan_parts.h"
+
+#include "base/error.h"
+#include "device/pull.h"
+
+/* A chunk is a vector of 16 elements at least, whatever the type. */
+#define CHUNK_BYTES_MIN 128u
+
+/*
+ * Bytes of the larger of a rank's buffers, from which on going directly is faster. RONDO_DIRECT_BYTES=0, and the
+ * same with a number no message has, OPERATION_perf --procs N -b 4K -e 4M -f 4 -n 20 -c 0 in turn, medians of 5
+ * (512 KiB: of 7), on 2 CPUs with other work beside them, took in us:
+ *
+ *                        2 processes, direct / other      4 processes, direct / other
+ *                        256 KiB   512 KiB   1 MiB        256 KiB   512 KiB   1 MiB
+ *     all-reduce         56/46     39/56     93/164       203/200   126/174   418/558
+ *     all-gather         48/47     25/32     56/82        217/202   74/88     198/297
+ *     reduce-scatter     51/102    26/36     66/376       196/188   75/86     339/374
+ *     broadcast          23/21     25/31     61/83        177/137   51/106    277/833
+ *     reduce             47/50     37/31     84/101       174/138   98/112    321/370
+ *     all-to-all         36/48     29/33     67/200       186/174   78/124    282/401
+ *     gather             37/40     14/19     31/228       113/131   26/34     44/70
+ *     scatter            33/34     16/17     28/56        108/121   25/36     47/140
+ *
+ * Figures of one line vary by half from column to column; within a pair they were taken side by side.
+ */
+#define DIRECT_BYTES (512u * 1024u)
+#define DIRECT_BYTES_REDUCE (1024u * 1024u)
+
+static enum rondo_work_kind kind_of(enum rondo_operation operation)
+{
+    switch (operation) {
+    case RONDO_OP_ALL_REDUCE:
+        return RONDO_WORK_DIRECT_ALL_REDUCE;
+    case RONDO_OP_ALL_GATHER:
+        return RONDO_WORK_DIRECT_ALL_GATHER;
+    case RONDO_OP_REDUCE_SCATTER:
+        return RONDO_WORK_DIRECT_REDUCE_SCATTER;
+    case RONDO_OP_BROADCAST:
+        return RONDO_WORK_DIRECT_BROADCAST;
+    case RONDO_OP_REDUCE:
+        return RONDO_WORK_DIRECT_REDUCE;
+    case RONDO_OP_ALL_TO_ALL:
+        return RONDO_WORK_DIRECT_ALL_TO_ALL;
+    case RONDO_OP_GATHER:
+        return RONDO_WORK_DIRECT_GATHER;
+    case RONDO_OP_SCATTER:
+        return RONDO_WORK_DIRECT_SCATTER;
+    default:
+        return RONDO_WORK_NUM;
+    }
+}
+
+/* Sums of a narrow type that are rounded once differ from sums rounded at every step, as chains make them. When
+ * results must not depend on how a buffer is cut into calls, all sizes take one way. */
+static bool must_be_chain(const struct rondo_plan_context *context, const struct rondo_task *task)
+{
+    return context->is_deterministic && !context->is_precise &&
+           rondo_operation_facts(task->operation)->reduces &&
+           rondo_dtype_wide_bytes(task->dtype) != rondo_dtype_bytes(task->dtype);
+}
+
+enum rondo_direct_use rondo_plan_direct_use(const struct rondo_plan_context *context,
+                                            const struct rondo_task *task)
+{
+    uint64_t measured = task->operation == RONDO_OP_REDUCE ? DIRECT_BYTES_REDUCE : DIRECT_BYTES;
+    uint64_t least = context->direct_bytes == UINT64_MAX ? measured : context->direct_bytes;
+
+    if (!context->has_windows || kind_of(task->operation) == RONDO_WORK_NUM)
+        return RONDO_DIRECT_IMPOSSIBLE;
+    if (rondo_layout_piece_bytes(context->layout) / context->layout->ranks < CHUNK_BYTES_MIN)
+        return RONDO_DIRECT_IMPOSSIBLE;
+    if (must_be_chain(context, task))
+        return RONDO_DIRECT_IMPOSSIBLE;
+    return rondo_plan_moved_bytes(context, task) >= least ? RONDO_DIRECT_FASTER : RONDO_DIRECT_POSSIBLE;
+}
+
+/* Elements a step, for a range of count elements. */
+static uint64_t choose_chunk(const struct rondo_plan_context *context, enum rondo_work_kind kind,
+                             uint64_t count, uint64_t element_bytes)
+{
+    uint64_t ranks = context->layout->ranks, piece = rondo_layout_piece_bytes(context->layout);
+    enum rondo_pull_shape shape = rondo_pull_shape_of(kind);
+    uint64_t most = shape == RONDO_PULL_PLAIN ? piece : piece / ranks;
+
+    if (shape == RONDO_PULL_PARTS)
+        count = count / ranks + (count % ranks != 0);
+    return rondo_chunking_even(count, element_bytes, element_bytes, most);
+}
+
+/* Which of this rank's buffers the others cannot read where they lie, of those that they would read. */
+static uint32_t find_bounced(const struct rondo_plan_context *context, const struct rondo_task *task)
+{
+    const struct rondo_facts *facts = rondo_operation_facts(task->operation);
+    uint64_t block = task->count * rondo_dtype_bytes(task->dtype), ranks = context->layout->ranks;
+    bool is_read = facts->send == RONDO_USERS_ALL || task->root == context->rank;
+    bool has_results = task->operation == RONDO_OP_ALL_REDUCE;
+    uint32_t flags = 0;
+
+    if (is_read && !context->is_mapped(context->owner, task->send, block * (facts->send_blocks ? ranks : 1)))
+        flags |= RONDO_WORK_BOUNCE_SEND;
+    if (has_results && !context->is_mapped(context->owner, task->recv, block))
+        flags |= RONDO_WORK_BOUNCE_RECV;
+    return flags;
+}
+
+ncclResult_t rondo_plan_direct(const struct rondo_plan_context *context, const struct rondo_task *task,
+                               struct rondo_draft *draft)
+{
+    const struct rondo_facts *facts = rondo_operation_facts(task->operation);
+    uint64_t element_bytes = rondo_dtype_bytes(task->dtype);
+    uint32_t channels =
+        rondo_chunking_channels(rondo_plan_moved_bytes(context, task), context->layout->channels);
+    enum rondo_work_kind kind = kind_of(task->operation);
+    struct rondo_work work = {
+        .kind = (uint8_t)kind,
+        .operation = (uint8_t)task->operation,
+        .dtype = (uint8_t)task->dtype,
+        .redop = facts->reduces ? (uint8_t)task->redop : RONDO_REDOP_SUM,
+        .protocol = RONDO_PROTOCOL_SIMPLE,
+        .flags = (facts->reduces ? task->flags : 0) | find_bounced(context, task),
+        .stride = task->count,
+        .scalar = facts->reduces ? task->scalar : 0,
+        .number = task->number,
+        .fingerprint = rondo_fingerprint(task),
+        .root = facts->root == RONDO_ROOT_RANK ? task->root : -1,
+    };
+
+    for (uint32_t channel = 0; channel < channels; channel++) {
+        struct rondo_part range = rondo_chunking_range(task->count, element_bytes, channels, channel);
+        uint64_t first = range.first * element_bytes;
+        const struct rondo_direct *direct;
+        ncclResult_t rc;
+
+        if (range.count == 0)
+            break; /* few elements a block among very many ranks */
+        direct = context->direct(context->owner, channel);
+        if (!direct)
+            return ncclSystemError; /* its text is recorded */
+        work.channel = channel;
+        work.send = task->send ? (const char *)task->send + first : NULL;
+        work.recv = task->recv ? (char *)task->recv + first : NULL;
+        work.count = range.count;
+        work.chunk = choose_chunk(context, kind, range.count, element_bytes);
+        work.peers = direct->peers;
+        work.sources = direct->sources;
+        work.bounce = direct->bounce;
+        work.bounce_bytes = direct->bounce_bytes;
+        rc = rondo_draft_add_ring(draft, channel, &work);
+        if (rc != ncclSuccess)
+            return rc;
+    }
+    return ncclSuccess;
+}

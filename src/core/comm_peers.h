@@ -1,0 +1,18 @@
+/* comm_peers.h - what a communicator has mapped of its peers' memory, for works that read it directly. */
+#ifndef RONDO_CORE_COMM_PEERS_H
+#define RONDO_CORE_COMM_PEERS_H
+
+#include "comm.h"
+
+/* Find the windows to all peers, and what peers can read of this rank. Once all reaches are there.
+ * ncclInternalError: a peer's record makes no sense. */
+ncclResult_t rondo_comm_find_windows(struct ncclComm *comm);
+
+/* For struct rondo_plan_context. */
+bool rondo_comm_is_mapped(void *owner, const void *memory, uint64_t bytes);
+const struct rondo_direct *rondo_comm_direct(void *owner, uint32_t channel);
+
+/* Free what the calls above made. */
+void rondo_comm_free_directs(struct ncclComm *comm);
+
+#endif
