@@ -84,6 +84,11 @@ static void fill_input(const Call &call, void *out, int rank, size_t elements)
     }
 }
 
+static bool in_device_memory(const Call &call, int rank)
+{
+    return call.device_memory == 1 || (call.device_memory == 2 && rank % 2 == 1);
+}
+
 /* In place the input is written to its documented position in the one buffer, which must hold both sides. */
 static Buffers make_in_place(const Call &call, int rank, int ranks)
 {
@@ -91,7 +96,8 @@ static Buffers make_in_place(const Call &call, int rank, int ranks)
     size_t bytes = type_bytes(call.type), block = call.count * bytes;
     size_t input = send_elements(call, rank, ranks), output = recv_elements(call, rank, ranks);
     size_t all = (input > output ? input : output) * bytes;
-    buffers.recv.reset(new Guarded(all, call.side, call.side == Guarded::START ? call.offset : 0));
+    buffers.recv.reset(new Guarded(all, call.side, call.side == Guarded::START ? call.offset : 0,
+                                   in_device_memory(call, rank)));
     unsigned char *base = buffers.recv->data();
     buffers.send_argument = buffers.recv_argument = base;
     if (call.operation == ALL_GATHER)
@@ -116,9 +122,10 @@ Buffers make_buffers(const Call &call, int rank, int ranks)
     Buffers buffers;
     size_t bytes = type_bytes(call.type), offset = call.side == Guarded::START ? call.offset : 0;
     size_t elements = send_elements(call, rank, ranks);
-    buffers.send.reset(new Guarded(elements * bytes, call.side, offset));
+    bool on_device = in_device_memory(call, rank);
+    buffers.send.reset(new Guarded(elements * bytes, call.side, offset, on_device));
     buffers.recv.reset(
-        new Guarded(recv_elements(call, rank, ranks) * bytes, call.side, (offset * 7 + 3) % 16));
+        new Guarded(recv_elements(call, rank, ranks) * bytes, call.side, (offset * 7 + 3) % 16, on_device));
     fill_input(call, buffers.send->data(), rank, elements);
     buffers.send_argument = buffers.send->data();
     buffers.recv_argument = buffers.recv->data();
@@ -248,5 +255,8 @@ std::string describe(const Call &call)
     return std::string(operation_names[call.operation]) + " " + type_name(call.type) + " " +
            redop_name(call.redop) + (call.in_place ? " in place" : " out of place") + " count " +
            std::to_string(call.count) + " root " + std::to_string(call.root) +
-           (call.side == Guarded::END ? " ending at a guard" : " offset " + std::to_string(call.offset));
+           (call.side == Guarded::END ? " ending at a guard" : " offset " + std::to_string(call.offset)) +
+           (call.device_memory == 0   ? ""
+            : call.device_memory == 1 ? " in device memory"
+                                      : " in mixed memory");
 }

@@ -39,7 +39,8 @@ struct Call {
     size_t count; /* as the API means it */
     int root;
     Guarded::Side side;
-    size_t offset; /* bytes the buffers start behind a page, START only */
+    size_t offset;     /* bytes the buffers start behind a page, START only */
+    int device_memory; /* whose buffers are in device memory: 0 nobody's, 1 everybody's, 2 those of odd ranks */
     uint64_t seed;
 };
 

@@ -4,8 +4,8 @@
  *   array_test SLOT_BYTES     slots of this size (NCCL_BUFFSIZE is 8 times it);
  *                             counts lie around its multiples
  *
- * Cases that share ranks, layout, channels and protocol run in one job. The coverage printed is counted from
- * the cases that ran and passed.
+ * Cases that share ranks, layout, channels and way run in one job. The coverage printed is counted from the cases
+ * that ran and passed.
  */
 #include "api_call.h"
 #include "covering.h"
@@ -16,11 +16,26 @@
 #include <cstdlib>
 #include <map>
 
-enum FactorIndex { OPERATION, TYPE, REDOP, PLACE, COUNT, PLACEMENT, RANKS, LAYOUT, ROOT, CHANNELS, PROTOCOL };
+enum FactorIndex {
+    OPERATION,
+    TYPE,
+    REDOP,
+    PLACE,
+    COUNT,
+    PLACEMENT,
+    RANKS,
+    LAYOUT,
+    ROOT,
+    CHANNELS,
+    MEMORY,
+    WAY
+};
 
 static const Layout layouts[] = {{1, false},       {1, true},  {2, false}, {2, true},
                                  {3, false, true}, {4, false}, {4, true},  {2, false, true}};
-static const char *const protocols[] = {"", "Simple", "LL", "LL128"}; /* NCCL_PROTO */
+/* Small collectives go directly only when told to. */
+static const char *const ways[] = {"NCCL_PROTO=", "NCCL_PROTO=Simple", "NCCL_PROTO=LL", "NCCL_PROTO=LL128",
+                                   "RONDO_DIRECT_BYTES=0"};
 static const int kCounts = 16, kEndPlacement = 16;
 
 static std::vector<Factor> factors()
@@ -35,7 +50,8 @@ static std::vector<Factor> factors()
             {"layout", (int)(sizeof(layouts) / sizeof(layouts[0]))},
             {"root", 3},
             {"channels", 3},
-            {"protocol", (int)(sizeof(protocols) / sizeof(protocols[0]))}};
+            {"memory", 3},
+            {"way", (int)(sizeof(ways) / sizeof(ways[0]))}};
 }
 
 static bool is_valid(const Case &one)
@@ -91,6 +107,7 @@ static Call make_call(const Case &one, size_t slot_bytes, uint64_t seed)
     call.root = roots[one[ROOT]];
     call.side = one[PLACEMENT] == kEndPlacement ? Guarded::END : Guarded::START;
     call.offset = call.side == Guarded::END ? 0 : (size_t)one[PLACEMENT];
+    call.device_memory = one[MEMORY];
     call.seed = seed;
     return call;
 }
@@ -119,10 +136,10 @@ int main(int argc, char **argv)
     size_t slot_bytes = argc > 1 ? strtoull(argv[1], nullptr, 0) : 1024;
     std::vector<Factor> all = factors();
     Covering covering = make_covering(all, is_valid);
-    std::map<std::vector<int>, std::vector<size_t>> jobs; /* ranks, layout, channels, protocol -> cases */
+    std::map<std::vector<int>, std::vector<size_t>> jobs; /* ranks, layout, channels, way -> cases */
     for (size_t i = 0; i < covering.cases.size(); i++) {
         const Case &one = covering.cases[i];
-        jobs[{one[RANKS], one[LAYOUT], one[CHANNELS], one[PROTOCOL]}].push_back(i);
+        jobs[{one[RANKS], one[LAYOUT], one[CHANNELS], one[WAY]}].push_back(i);
     }
     std::vector<Case> passed;
     int failed = 0;
@@ -131,8 +148,7 @@ int main(int argc, char **argv)
         JobOptions options;
         options.environment = {"NCCL_BUFFSIZE=" + std::to_string(8 * slot_bytes),
                                "NCCL_MIN_CTAS=" + std::to_string(channels),
-                               "NCCL_MAX_CTAS=" + std::to_string(channels),
-                               std::string("NCCL_PROTO=") + protocols[job.first[3]]};
+                               "NCCL_MAX_CTAS=" + std::to_string(channels), ways[job.first[3]]};
         auto body = [&](Context &context) {
             for (size_t i : job.second)
                 run_case(context, make_call(covering.cases[i], slot_bytes, i + 1));
@@ -145,7 +161,7 @@ int main(int argc, char **argv)
         }
         failed++;
         printf("FAILED %d ranks, %s, %d channels, NCCL_PROTO=%s: %s\n", ranks,
-               layouts[job.first[1]].name().c_str(), channels, protocols[job.first[3]], verdict.c_str());
+               layouts[job.first[1]].name().c_str(), channels, ways[job.first[3]], verdict.c_str());
     }
     size_t covered = count_pairs(passed);
     printf(

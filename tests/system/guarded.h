@@ -15,7 +15,8 @@ class Guarded
   public:
     enum Side { START, END };
 
-    Guarded(size_t bytes, Side side, size_t offset);
+    /* In device memory (ncclMemAlloc) there are no such pages, only the pattern. */
+    Guarded(size_t bytes, Side side, size_t offset, bool in_device_memory = false);
     ~Guarded();
     Guarded(const Guarded &) = delete;
 
@@ -33,6 +34,7 @@ class Guarded
 
   private:
     unsigned char *mapping_, *data_;
+    bool in_device_memory_;
     size_t inner_, bytes_; /* bytes of the mapping between the guards; of the buffer */
 };
 
