@@ -61,6 +61,7 @@ std::string AllReduceOnce(Party &p)
 }
 
 // What a rank gave is its own when its call is over, for whatever reason it is. One rank aborts in the middle.
+// Whether a peer reads at that very moment is chance: test_kernels holds one there (Direct.StopWaitsForTheReader).
 void ExpectNoLateAccess()
 {
     for (unsigned round = 0; round < 4; round++)
