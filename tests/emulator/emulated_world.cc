@@ -102,7 +102,7 @@ rondo_end *Communicator::MakeEnd(const std::string &name, const Half &half, unsi
     return static_cast<rondo_end *>(end);
 }
 
-// channel: of a ring, or -1 for point to point.
+// channel: of a ring, -1 for point to point, or behind kDirect.
 Communicator::Connection &Communicator::Connect(unsigned sender, unsigned receiver, int channel)
 {
     auto found = connections_.find({sender, receiver, channel});
@@ -193,8 +193,7 @@ void Communicator::PlanChannel(unsigned rank, unsigned channel, const std::vecto
     context.is_deterministic = shape_.is_deterministic;
     rondo_choices_parse(nullptr, kProtocolNames[shape_.protocol], &context.choices);
     context.max_pair_blocks = kPairBlocks;
-    context.end = End;
-    context.owner = &owner;
+    FillPlanContext(context, owner);
     if (rondo_plan_build(&context, tasks.data(), tasks.size(), &planned) != ncclSuccess) {
         std::fprintf(stderr, "cannot plan: %s\n", rondo_error_last());
         std::abort();
@@ -206,6 +205,10 @@ void Communicator::PlanChannel(unsigned rank, unsigned channel, const std::vecto
                 bool is_pair = IsMessage(work) || work.kind == RONDO_WORK_COPY;
                 if (work.kind != RONDO_WORK_COPY)
                     work.chunk = std::min(work.chunk, shape_.slot_bytes / WireBytes(work));
+                if (shape_.is_direct && !shape_.is_deterministic && !is_pair && !work.peers) {
+                    std::fprintf(stderr, "a work that should go directly does not\n");
+                    std::abort();
+                }
                 if (!is_pair) {
                     work.channel = channel;
                     work.stride = calls[work.number - 1].count;
@@ -270,6 +273,8 @@ void Communicator::Reset()
             std::memset(memory.Host(half->heads), 0, RONDO_SLOTS * sizeof(rondo_slot_head));
             std::memset(memory.Host(half->slots), shape_.protocol == RONDO_PROTOCOL_SIMPLE ? 0xee : 0,
                         RONDO_SLOTS * shape_.WireSlotBytes());
+            if (c.channel >= kDirect)
+                std::memset(memory.Host(half->slots) + RONDO_GATE_OFFSET, 0, sizeof(rondo_gate));
             memory.Host(c.to)->step = memory.Host(c.from)->step = shape_.first_step;
         }
     for (auto &plans : plans_)
@@ -397,6 +402,8 @@ void Communicator::ToCpu(::World &cpu, unsigned rank, rondo_work &work)
         unsigned peer = static_cast<unsigned>(work.root);
         work.to = work.to ? cpu.PairTo(rank, peer) : nullptr;
         work.from = work.from ? cpu.PairFrom(rank, peer) : nullptr;
+    } else if (work.peers) {
+        ToCpuDirect(cpu, rank, work);
     } else if (work.kind != RONDO_WORK_COPY) {
         work.to = cpu.RingTo(rank, work.channel);
         work.from = cpu.RingFrom(rank, work.channel);

@@ -10,6 +10,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -29,7 +30,10 @@ struct Shape {
     uint64_t slot_bytes = 256; // that a slot holds, at most
     bool is_precise = false, is_deterministic = false;
     bool has_network = false; // a progress engine moves every slot; SIMPLE only
-    uint64_t first_step = 0;  // of every connection; 0 where words carry flags
+    bool is_direct = false; // all that can goes directly; SIMPLE only, at most 4 ranks for slots of 128 bytes
+    bool is_apart = false;  // direct: ranks map each other's memory as processes do
+    unsigned bounced = 0;   // direct; bit r: rank r's buffers go through its bounce area
+    uint64_t first_step = 0; // of every connection; 0 where words carry flags
 
     // Of a slot, flags and head included.
     uint64_t WireSlotBytes() const;
@@ -129,10 +133,17 @@ class Communicator
         std::vector<std::pair<uint32_t, uint32_t>> teams;
         rondo_fault *fault = nullptr;
     };
+    struct CpuDirect {
+        std::vector<rondo_peer_ends> peers;
+        std::vector<rondo_source> sources;
+        std::vector<unsigned char> bounce;
+    };
     struct Owner { // of an end that the planner asks for
         Communicator *self;
         unsigned rank, channel;
     };
+
+    static constexpr int kDirect = 1000; // channels of direct connections begin here
 
     void MakeBuffers();
     void FillInput(const Call &call, Buffers &buffers, unsigned rank);
@@ -146,12 +157,18 @@ class Communicator
                                   std::vector<std::vector<Buffers>> &buffers);
     static rondo_end *End(void *owner, rondo_direction direction, int peer,
                           const rondo_connection *connection);
+    static bool IsMapped(void *owner, const void *memory, uint64_t bytes);
+    static const rondo_direct *DirectOf(void *owner, uint32_t channel);
+    void MakeDirect(unsigned rank, unsigned channel, rondo_direct &direct);
+    void FillPlanContext(rondo_plan_context &context, Owner &owner);
+    rondo_window Window() const;
     Connection &Connect(unsigned sender, unsigned receiver, int channel);
     Half MakeHalf(const std::string &name);
     rondo_end *MakeEnd(const std::string &name, const Half &half, unsigned peer);
     void Reset();
     void RunOnCpu();
     void ToCpu(::World &cpu, unsigned rank, rondo_work &work);
+    void ToCpuDirect(::World &cpu, unsigned rank, rondo_work &work);
     unsigned char *CpuAddress(const void *emulated);
     std::string Difference();
     bool Expected(const Call &call, const std::vector<Buffers> &all, unsigned rank, uint64_t index,
@@ -166,8 +183,10 @@ class Communicator
     std::vector<std::vector<int32_t>> position_; // by rank, then channel
     std::vector<rondo_rank_page *> pages_;
     std::map<std::tuple<unsigned, unsigned, int>, Connection> connections_;
-    std::vector<std::vector<std::vector<Buffers>>> buffers_; // launch, call, rank
-    std::vector<std::vector<Plan>> plans_;                   // launch, rank
+    std::map<std::pair<unsigned, unsigned>, rondo_direct> directs_; // by rank and channel
+    std::deque<CpuDirect> cpu_directs_;                             // of every direct work
+    std::vector<std::vector<std::vector<Buffers>>> buffers_;        // launch, call, rank
+    std::vector<std::vector<Plan>> plans_;                          // launch, rank
 };
 
 // What an element of a rank's scalar is for a reduction; see struct rondo_work.

@@ -76,6 +76,28 @@ Scenario ManyWorks(bool has_network)
     return scenario;
 }
 
+// Each rank reads its peers' memory, or their bounce areas, or of each sort some. Two channels of the planner
+// have two works of each rank, of more pieces than slots, and the second launch meets what the first has left.
+Scenario Directly(rondo_operation operation, unsigned bounced)
+{
+    Scenario scenario;
+
+    scenario.name = std::string("direct ") + rondo_operation_name(operation) +
+                    (bounced == 0         ? ""
+                     : bounced == 0b11111 ? ", bounced"
+                                          : ", some bounced");
+    scenario.shape.ranks = 3;
+    scenario.shape.channels = 2;
+    scenario.shape.slot_bytes = 128;
+    scenario.shape.is_direct = true;
+    scenario.shape.is_apart = bounced == 0b10;
+    scenario.shape.bounced = bounced;
+    scenario.shape.first_step = UINT64_MAX - 3;
+    scenario.launches = {{CallOf(operation, 1000, 1)}, {CallOf(operation, 90, 2)}};
+    scenario.launches[1][0].redop = RONDO_REDOP_PREMULSUM; // scalars travel too, where there is a reduction
+    return scenario;
+}
+
 // Works of nothing, which the planner never makes and the kernels do not forbid, between others.
 Scenario WorksOfNothing()
 {
@@ -116,6 +138,10 @@ std::vector<Scenario> DataScenarios()
 {
     std::vector<Scenario> scenarios;
 
+    for (rondo_operation operation : kOperations)
+        for (unsigned bounced : {0u, 0b10u, 0b11111u})
+            if (operation != RONDO_OP_SEND)
+                scenarios.push_back(Directly(operation, bounced));
     for (bool has_network : {false, true})
         for (bool is_chain : {false, true})
             for (rondo_operation operation : kOperations) {

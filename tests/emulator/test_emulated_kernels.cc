@@ -42,18 +42,19 @@ const ncclDataType_t kTypes[] = {ncclFloat32, ncclFloat16, ncclInt8};
 const unsigned kOffsets[] = {0, 4, 3};
 const uint64_t kFirstSteps[] = {0, UINT64_MAX - 4}; // counters wrap on the way
 constexpr unsigned kCounts = 5;
-const std::vector<unsigned> kSizes = {12, 7, 3, 2, 3, RONDO_REDOP_NUM, 4, kCounts, 3, 2};
+const std::vector<unsigned> kSizes = {12, 7, 3, 2, 3, RONDO_REDOP_NUM, 5, kCounts, 3, 2};
 
-// How slots travel: a protocol, or SIMPLE over a network.
+// How data travels: a protocol, SIMPLE over a network, or directly.
 struct Way {
     const char *name;
     rondo_protocol protocol;
-    bool has_network;
+    bool has_network, is_direct;
 };
-const Way kWays[] = {{"", RONDO_PROTOCOL_SIMPLE, false},
-                     {", network", RONDO_PROTOCOL_SIMPLE, true},
-                     {", LL", RONDO_PROTOCOL_LL, false},
-                     {", LL128", RONDO_PROTOCOL_LL128, false}};
+const Way kWays[] = {{"", RONDO_PROTOCOL_SIMPLE, false, false},
+                     {", network", RONDO_PROTOCOL_SIMPLE, true, false},
+                     {", LL", RONDO_PROTOCOL_LL, false, false},
+                     {", LL128", RONDO_PROTOCOL_LL128, false, false},
+                     {", direct", RONDO_PROTOCOL_SIMPLE, false, true}};
 
 // Around what fits a slot, and what fills all channels several times.
 uint64_t CountOf(unsigned which, uint64_t in_slot, const Shape &shape, bool has_blocks)
@@ -83,9 +84,12 @@ Scenario ScenarioOf(const Row &row, unsigned index)
     scenario.shape.ranks = 2 + row[1];
     scenario.shape.channels = 1 + row[2];
     scenario.shape.lanes = row[3] ? 96 : 64;
-    scenario.shape.slot_bytes = 128;
+    scenario.shape.slot_bytes = way.is_direct ? 256 : 128; // for a piece of 8 ranks
     scenario.shape.is_deterministic = what.is_chain;
     scenario.shape.protocol = way.protocol;
+    scenario.shape.is_direct = way.is_direct;
+    scenario.shape.is_apart = index / 2 % 2;
+    scenario.shape.bounced = index % 3 == 0 ? 0 : index % 3 == 1 ? ~0u : index * 2654435761u >> 16;
     scenario.shape.has_network = way.has_network;
     scenario.shape.first_step = way.protocol == RONDO_PROTOCOL_SIMPLE ? kFirstSteps[row[9]] : 0;
     call.operation = what.operation;

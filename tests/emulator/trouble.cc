@@ -293,6 +293,28 @@ Scenario Make(const char *name, rondo_operation operation, unsigned ranks, uint6
     return scenario;
 }
 
+// The same of works that read their peers' memory.
+void AddDirect(std::vector<Scenario> &scenarios)
+{
+    std::vector<Scenario> direct;
+
+    for (rondo_operation operation : {RONDO_OP_ALL_REDUCE, RONDO_OP_ALL_GATHER, RONDO_OP_REDUCE_SCATTER}) {
+        direct.push_back(Make("direct, stop at any time", operation, 3, 300, AddStopper, RunStopped));
+        direct.push_back(Make("direct, stop before", operation, 3, 60, RaiseBefore, RunRaisedBefore));
+        direct.push_back(
+            Make("direct, other fingerprint", operation, 3, 200, SpoilFingerprints, RunOtherFingerprint));
+    }
+    direct.push_back(Make("direct, other fingerprint writes nothing", RONDO_OP_ALL_REDUCE, 3, 60,
+                          SpoilFingerprints, RunWritesNothing));
+    for (Scenario &scenario : direct) {
+        scenario.shape.is_direct = true;
+        scenarios.push_back(scenario);
+        scenario.shape.bounced = 0b101;
+        scenario.name += ", some bounced";
+        scenarios.push_back(scenario);
+    }
+}
+
 } // namespace
 
 std::vector<Scenario> TroubleScenarios()
@@ -325,6 +347,7 @@ std::vector<Scenario> TroubleScenarios()
     }
     for (const Scenario &scenario : plain)
         AddOverProtocols(scenario, scenarios);
+    AddDirect(scenarios);
     return scenarios;
 }
 

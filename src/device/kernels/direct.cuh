@@ -93,9 +93,8 @@ struct direct_input {
         if (!has_any_reader() || (i > 0 && !is_bounced()))
             return true;
         if (is_bounced()) {
-            if (lane_index() == 0)
-                told = is_free();
-            if (!agree(told))
+            bool may_copy = lane_index() != 0 || is_free();
+            if (!agree(may_copy))
                 return false;
             copy_piece(i);
         }
@@ -408,7 +407,8 @@ template <class Spans> RONDO_INLINE bool direct_reduce_parts(const direct_ends &
         if (!may_go_on(ends.of))
             return false;
         if (!is_last) {
-            if (!agree(lane_index() != 0 || results.is_free()) || !inputs.all_open(i))
+            bool may_make = lane_index() != 0 || results.is_free();
+            if (!agree(may_make) || !inputs.all_open(i))
                 return false;
             results.make(i, spans);
             if (!inputs.all_shut(i))

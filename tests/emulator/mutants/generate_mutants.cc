@@ -78,7 +78,9 @@ const std::map<std::string, std::string> kOwn = {
     {"wait_for", "true"},    {"credit", "true"},          {"data", "true"},      {"matches", "true"},
     {"may_go_on", "true"},   {"hand_over", "(void)0"},    {"close", "(void)0"},  {"note_wait", "(void)0"},
     {"note_end", "(void)0"}, {"report_fault", "(void)0"}, {"refuse", "(void)0"}, {"may_move", "true"},
-    {"is_expected", "true"}, {"end_part", "true"},
+    {"is_expected", "true"}, {"end_part", "true"},        {"offer", "true"},     {"accept", "true"},
+    {"consumed", "true"},    {"release", "(void)0"},      {"is_free", "true"},   {"enter_gate", "true"},
+    {"leave_gate", "true"},  {"revoke", "(void)0"},       {"drop", "(void)0"},
 };
 
 // Whose arguments count steps.
