@@ -81,15 +81,12 @@ else()
     rondo_feature(tests OFF "GoogleTest not found: apt-get install libgtest-dev")
 endif()
 
-find_package(benchmark QUIET)
 if(NOT RONDO_BENCH)
     rondo_feature(microbenchmarks OFF "RONDO_BENCH is off")
 elseif(NOT RONDO_TESTS OR NOT GTest_FOUND)
     rondo_feature(microbenchmarks OFF "they are built with the tests, which are off")
-elseif(benchmark_FOUND)
-    rondo_feature(microbenchmarks ON "Google Benchmark ${benchmark_VERSION}")
 else()
-    rondo_feature(microbenchmarks OFF "Google Benchmark not found: apt-get install libbenchmark-dev")
+    rondo_feature(microbenchmarks ON "bench_spans, bench_handover")
 endif()
 
 # nvcc: the target kernels_nvcc_check, and the test kernels_nvcc. What it makes is not part of the library.

@@ -5,8 +5,8 @@
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 # Everything a build with tests, perf tests and MPI examples needs on Debian 12.
-packages=(cmake ninja-build gcc g++ pkg-config python3 iproute2 libsodium-dev libboost-context-dev libgtest-dev libbenchmark-dev
-    openmpi-bin libopenmpi-dev)
+packages=(cmake ninja-build gcc g++ pkg-config python3 iproute2 libsodium-dev libboost-context-dev libgtest-dev openmpi-bin
+    libopenmpi-dev)
 
 say() { printf '== %s\n' "$*"; }
 
