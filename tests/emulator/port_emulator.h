@@ -351,6 +351,6 @@ constexpr unsigned PACK_BYTES = 16;
 } // namespace RONDO_KERNELS
 
 #include "kernels/copy_lanes.cuh"
-#include "kernels/no_halves.h"
+#include "kernels/no_vectors.h"
 
 #endif

@@ -443,6 +443,69 @@ TEST_F(SpanTest, NarrowingRoundsToNearestEven)
     }
 }
 
+// What a NaN becomes, bit by bit: quiet, with its sign and, in the 16-bit types, the upper part of its
+// payload.
+uint64_t NarrowedNan(const Type &type, uint32_t bits)
+{
+    uint32_t sign = bits >> 31 << (8 * type.bytes - 1);
+    switch (type.id) {
+    case ncclFloat16:
+        return sign | 0x7e00 | (bits >> 13 & 0x3ff);
+    case ncclBfloat16:
+        return sign | 0x7fc0 | (bits >> 16 & 0x7f);
+    default:
+        return sign | 0x7f;
+    }
+}
+
+TEST_F(SpanTest, NansKeepWhatTheyCan)
+{
+    for (const Type &type : Types()) {
+        if (!IsNarrow(type.id))
+            continue;
+        std::vector<uint32_t> nans;
+        for (uint32_t payload = 1; payload < 1u << 23; payload = payload * 5 / 4 + 1)
+            for (uint32_t sign : {0u, 0x80000000u})
+                nans.push_back(sign | 0x7f800000 | payload);
+        std::vector<unsigned char> zero(nans.size() * type.bytes), out(nans.size() * type.bytes);
+        for (const Isa &isa : Isas()) {
+            (*isa.spans[type.id])[RONDO_REDOP_SUM][1].finish(out.data(), nullptr, nans.data(), zero.data(),
+                                                             nans.size(), 0);
+            for (size_t i = 0; i < nans.size(); i++)
+                ASSERT_EQ(GetRaw(&out[i * type.bytes], type.bytes), NarrowedNan(type, nans[i]))
+                    << isa.name << ' ' << type.name << ", NaN " << std::hex << nans[i];
+        }
+    }
+}
+
+// Packs and single elements are converted by different code: every code and every rounding input, both ways.
+TEST_F(SpanTest, SingleElementsAreLikeMany)
+{
+    for (const Type &type : Types()) {
+        if (!IsNarrow(type.id))
+            continue;
+        std::vector<float> inputs = RoundingInputs(type);
+        uint32_t codes = 1u << (8 * type.bytes);
+        std::vector<unsigned char> zero(inputs.size() * type.bytes), many(zero), single(zero),
+            narrow(codes * type.bytes);
+        std::vector<float> wide(codes), wide_single(codes);
+        for (uint32_t code = 0; code < codes; code++)
+            PutRaw(&narrow[code * type.bytes], type.bytes, code);
+        for (const Isa &isa : Isas()) {
+            const rondo_spans &spans = (*isa.spans[type.id])[RONDO_REDOP_SUM][1];
+            spans.finish(many.data(), nullptr, inputs.data(), zero.data(), inputs.size(), 0);
+            for (size_t i = 0; i < inputs.size(); i++)
+                spans.finish(&single[i * type.bytes], nullptr, &inputs[i], zero.data(), 1, 0);
+            EXPECT_EQ(many, single) << isa.name << ' ' << type.name;
+            spans.enter(wide.data(), narrow.data(), codes, 0);
+            for (uint32_t code = 0; code < codes; code++)
+                spans.enter(&wide_single[code], &narrow[code * type.bytes], 1, 0);
+            EXPECT_EQ(std::memcmp(wide.data(), wide_single.data(), codes * sizeof(float)), 0)
+                << isa.name << ' ' << type.name;
+        }
+    }
+}
+
 // What makes a deterministic result independent of the host: all instruction sets give the same bits, NaNs of
 // f16 too.
 TEST_F(SpanTest, InstructionSetsAgreeBitByBit)

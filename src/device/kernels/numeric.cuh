@@ -2,10 +2,10 @@
  * numeric.cuh - the narrow floating types: how they are stored, and their conversions from and to float.
  *
  * Each is a storage type of its own, so that no arithmetic happens in it by accident. Conversions are integer
- * arithmetic without branches, which vectorises, gives the same bits on every machine, and needs no header of
- * a vendor.
+ * arithmetic without branches, which gives the same bits on every machine and needs no header of a vendor.
+ * The formulas are templates: over int32_t and float, or over the vectors of a port that has them.
  *
- *   to float      exact, subnormals included; a quiet NaN of f16 and bf16 keeps its payload
+ *   to float      exact, subnormals included; a NaN becomes quiet and otherwise keeps its payload
  *   from float    to nearest, ties to even, subnormals included
  *     f16, bf16   overflow gives an infinity; a NaN stays one (quiet, upper payload kept)
  *     f8e4m3      no infinity exists: overflow and infinities saturate to +-448; every NaN becomes 0x7f with
@@ -57,8 +57,23 @@ RONDO_INLINE float float_of(int32_t bits)
     return value;
 }
 
-/* A choice without a branch, spelled so that no compiler makes one of it: the vectoriser gives up at
- * branches. */
+/* These four say to the formulas what casts would say to single values; vectors have theirs in the port. */
+RONDO_INLINE uint32_t word_of(int32_t value)
+{
+    return (uint32_t)value;
+}
+
+RONDO_INLINE int32_t int_of(uint32_t value)
+{
+    return (int32_t)value;
+}
+
+RONDO_INLINE float to_float(int32_t value)
+{
+    return (float)value;
+}
+
+/* A choice without a branch. */
 RONDO_INLINE int32_t select(bool condition, int32_t yes, int32_t no)
 {
     int32_t mask = -(int32_t)condition;
@@ -66,25 +81,36 @@ RONDO_INLINE int32_t select(bool condition, int32_t yes, int32_t no)
     return (yes & mask) | (no & ~mask);
 }
 
+/* Of bits of floats without a sign. */
+RONDO_INLINE int32_t lesser(int32_t x, int32_t limit)
+{
+    return select(x < limit, x, limit);
+}
+
+RONDO_INLINE int32_t greater(int32_t x, int32_t limit)
+{
+    return select(x > limit, x, limit);
+}
+
 /*
  * A format of sign, exponent and MANTISSA bits, narrower than float in every way.
  *
  *   CAP        what larger floats are taken for: the largest finite value, or what rounds to the infinity
- *   FIRST_NAN  the least magnitude that is a NaN
- *   INFINITE   whether the magnitude below it is an infinity
- *   KEEP       whether a NaN keeps its payload
+ *   INFINITE   whether the highest exponent means infinities and NaNs; if not, all bits set is the NaN
+ *   KEEP       whether a NaN keeps its payload when it is narrowed; if not, its bits are all set
  *
  * Integers are signed throughout: all magnitudes are below 2^31, and signed compares are what every vector
- * unit has.
+ * unit has. A NaN's bits cover those of the number that it would be, so that or-ing them does for a choice.
  */
-template <int EXPONENT, int MANTISSA, int32_t CAP, int32_t FIRST_NAN, bool INFINITE, bool KEEP>
-struct narrow_format {
+template <int EXPONENT, int MANTISSA, int32_t CAP, bool INFINITE, bool KEEP> struct narrow_format {
     static constexpr int exponent_bits = EXPONENT, mantissa_bits = MANTISSA;
     static constexpr bool has_infinity = INFINITE;
     static constexpr int bias = (1 << (EXPONENT - 1)) - 1;
     static constexpr int sign_shift = 31 - (EXPONENT + MANTISSA);
     static constexpr int shift = 23 - MANTISSA;
     static constexpr int32_t least_normal = 1 << MANTISSA;
+    static constexpr int32_t magnitudes = (1 << (EXPONENT + MANTISSA)) - 1;
+    static constexpr int32_t infinity = INFINITE ? magnitudes - (least_normal - 1) : magnitudes;
 
     /* 2^e, for exponents of normal floats. */
     static constexpr RONDO_MEMBER int32_t power_bits(int e)
@@ -92,62 +118,87 @@ struct narrow_format {
         return (e + 127) << 23;
     }
 
-    static RONDO_MEMBER float widen(int32_t stored)
+    template <class I> static RONDO_MEMBER auto widen(I stored)
     {
-        int32_t magnitude = stored & ((1 << (EXPONENT + MANTISSA)) - 1);
-        int32_t sign = (int32_t)((uint32_t)(stored ^ magnitude) << sign_shift);
-        int32_t normal = (magnitude << shift) + ((127 - bias) << 23);
-        int32_t subnormal = bits_of((float)magnitude * float_of(power_bits(1 - bias - MANTISSA)));
-        int32_t number = select(magnitude < least_normal, subnormal, normal);
-        int32_t quiet = 0x7fc00000 | (KEEP ? magnitude << shift : 0);
+        I magnitude = stored & magnitudes;
+        I sign = int_of(word_of(stored ^ magnitude) << sign_shift);
+        I normal = (magnitude << shift) + ((127 - bias) << 23);
+        I subnormal = bits_of(to_float(magnitude) * float_of(power_bits(1 - bias - MANTISSA)));
+        I number = sign | select(magnitude < least_normal, subnormal, normal);
 
         if (INFINITE)
-            number = select(magnitude == FIRST_NAN - 1, 0x7f800000, number);
-        return float_of(sign | select(magnitude >= FIRST_NAN, quiet, number));
+            number |= select(magnitude >= infinity, I{} + 0x7f800000, I{});
+        return float_of(
+            number | select(INFINITE ? magnitude > infinity : magnitude == infinity, I{} + 0x7fc00000, I{}));
     }
 
     /* Adding a power of two whose ulp is the last place of the result rounds the value there, and the sum's
-     * last bits then are the result's digits, the leading one included. Below the least normal that place no
-     * longer moves. */
-    static RONDO_MEMBER int32_t narrow(float value)
+     * last bits then are the result's digits, the leading one included; below the least normal that place no
+     * longer moves. The rounder has the exponent's bias in its last bits already, so only the exponent is
+     * missing; what is above the result's bits means nothing. */
+    template <class F> static RONDO_MEMBER auto narrow(F value)
     {
-        const int32_t least = power_bits(1 - bias);
-        int32_t bits = bits_of(value);
-        int32_t magnitude = bits & 0x7fffffff;
-        int32_t sign = (int32_t)((uint32_t)(bits ^ magnitude) >> sign_shift);
-        int32_t capped = magnitude < CAP ? magnitude : CAP;
-        int32_t exponent = capped & 0x7f800000;
-        int32_t place = exponent > least ? exponent : least;
-        int32_t rounder = place + (shift << 23);
-        int32_t digits = bits_of(float_of(capped) + float_of(rounder)) - rounder;
-        int32_t number = ((place - least) >> shift) + digits;
-        int32_t quiet = KEEP ? (0x7e00 | (magnitude >> shift & (least_normal - 1))) : 0x7f;
+        constexpr int32_t least = power_bits(1 - bias);
+        constexpr int32_t unbias = -(least >> shift) & magnitudes;
+        auto bits = bits_of(value);
+        using I = decltype(bits);
+        I magnitude = bits & 0x7fffffff;
+        I capped = lesser(magnitude, I{} + CAP);
+        I exponent = capped & 0x7f800000;
+        I place = greater(exponent, I{} + least);
+        I rounder = place + ((shift << 23) + unbias);
+        I number = bits_of(float_of(capped) + float_of(rounder)) + (place >> shift);
+        I quiet = KEEP ? (0x7e00 | (magnitude >> shift & (least_normal - 1))) : I{} + magnitudes;
 
-        return sign | select(magnitude > 0x7f800000, quiet, number);
+        number |= select(value != value, quiet, I{});
+        return (number & magnitudes) | (int_of(word_of(bits) >> sign_shift) & ~magnitudes);
     }
 };
 
-/*                                             CAP FIRST_NAN INFINITE KEEP */
-using format_f16 = narrow_format<5, 10, 0x47800000, 0x7c01, true, true>;   /* 65536: rounds to the infinity */
-using format_f8e4m3 = narrow_format<4, 3, 0x43e00000, 0x7f, false, false>; /* 448 */
-using format_f8e5m2 = narrow_format<5, 2, 0x47600000, 0x7d, true, false>;  /* 57344 */
+/*                                       CAP INFINITE KEEP */
+using format_f16 = narrow_format<5, 10, 0x47800000, true, true>; /* 65536: rounds to the infinity */
+
+/* half: the code as a number of f16 that is the value divided by half_scale, from a vector of 16-bit words in
+ * which the codes have been extended with their signs. */
+struct format_f8e4m3 : narrow_format<4, 3, 0x43e00000, false, false> { /* 448 */
+    static constexpr float half_scale = 256;
+
+    template <class H> static RONDO_MEMBER H half(H stored)
+    {
+        H spread = (stored << 7) & 0xbf80; /* one more bit of exponent, which comes from the sign */
+        H nan = (H)((spread & 0x3f80) == 0x3f80) & 0x7e00;
+
+        return spread | nan;
+    }
+};
+
+struct format_f8e5m2 : narrow_format<5, 2, 0x47600000, true, false> { /* 57344 */
+    static constexpr float half_scale = 1;
+
+    template <class H> static RONDO_MEMBER H half(H stored)
+    {
+        return stored << 8;
+    }
+};
 
 struct format_bf16 {
     static constexpr int exponent_bits = 8, mantissa_bits = 7;
     static constexpr bool has_infinity = true;
 
-    static RONDO_MEMBER float widen(int32_t stored)
+    template <class I> static RONDO_MEMBER auto widen(I stored)
     {
-        return float_of((int32_t)((uint32_t)stored << 16));
+        return float_of(int_of(word_of(stored) << 16));
     }
 
-    static RONDO_MEMBER int32_t narrow(float value)
+    template <class F> static RONDO_MEMBER auto narrow(F value)
     {
-        uint32_t bits = (uint32_t)bits_of(value);
-        int32_t rounded = (int32_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-        int32_t quiet = (int32_t)(bits >> 16 | 0x40);
+        auto bits = bits_of(value);
+        auto words = word_of(bits);
+        using I = decltype(bits);
+        I rounded = int_of((words + 0x7fff + (words >> 16 & 1)) >> 16);
+        I quiet = int_of(words >> 16 | 0x40);
 
-        return select((int32_t)(bits & 0x7fffffff) > 0x7f800000, quiet, rounded);
+        return select(value != value, quiet, rounded);
     }
 };
 

@@ -28,8 +28,11 @@
  *   copy_bytes(to, also, from, bytes)
  *                              memory to memory, all lanes of the block together; also may be NULL
  *   PACK_BYTES                 what one lane moves in one access; 0 leaves it to the compiler's vectoriser
- *   HALF_LANES, widen_halves, narrow_halves
- *                              the machine's own f16 conversion, when it has one
+ *   VECTOR_LANES               floats in a vector, when the port has vectors of its own: neighbours that one lane
+ *                              takes at once (vector_cpu.h); 0 when it has none
+ *   CONVERTS_HALVES, widened_halves, narrowed_halves
+ *                              the machine's own f16 conversion of a vector, when it has one
+ *   stay_scalar()              in a loop over single elements that is not worth vector code
  *
  * Order. T is an integer of 4 or 8 bytes (store_relaxed and store_last: also 1 byte). S is who takes part:
  * scope::BLOCK the lanes of this block, scope::DEVICE all of this GPU's, scope::SYSTEM peers and host too. A

@@ -9,10 +9,6 @@
 
 #include "device/lane.h"
 
-#if defined(__F16C__)
-#include <immintrin.h>
-#endif
-
 #define RONDO_INLINE static inline __attribute__((always_inline))
 #define RONDO_MEMBER inline __attribute__((always_inline))
 #define RONDO_OUTLINE static __attribute__((noinline, unused)) /* not every unit uses every loop */
@@ -21,9 +17,7 @@
 #define RONDO_INDEPENDENT _Pragma("GCC ivdep")
 
 #include "kernels/plain_access.h"
-#if !defined(__F16C__)
-#include "kernels/no_halves.h"
-#endif
+#include "kernels/vector_cpu.h"
 
 namespace RONDO_KERNELS
 {
@@ -303,22 +297,6 @@ RONDO_INLINE void copy_bytes(void *to, void *also, const void *from, uint64_t by
 }
 
 constexpr unsigned PACK_BYTES = 0;
-
-/* The f16 instructions agree bit by bit with numeric.cuh, NaN payloads included; a test compares all values.
- */
-#if defined(__F16C__)
-constexpr unsigned HALF_LANES = 8;
-
-RONDO_INLINE void widen_halves(float *to, const uint16_t *from)
-{
-    _mm256_storeu_ps(to, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)from)));
-}
-
-RONDO_INLINE void narrow_halves(uint16_t *to, const float *from)
-{
-    _mm_storeu_si128((__m128i *)to, _mm256_cvtps_ph(_mm256_loadu_ps(from), _MM_FROUND_TO_NEAREST_INT));
-}
-#endif
 
 } // namespace RONDO_KERNELS
 

@@ -16,7 +16,7 @@
 #define RONDO_INDEPENDENT
 #define RONDO_UNROLL _Pragma("unroll")
 
-#include "kernels/no_halves.h"
+#include "kernels/no_vectors.h"
 #include "kernels/plain_access.h"
 
 namespace RONDO_KERNELS

@@ -6,7 +6,8 @@
  *   leave(a)      the result as it leaves the fold: SUMDIV divides here
  *
  * Integers wrap: they are computed as unsigned. Division truncates toward zero. A NaN is ignored by min and
- * max when the other input is a number. Each is made from the bits of rondo_work's scalar.
+ * max when the other input is a number. Each is made from the bits of rondo_work's scalar. V is A, or a
+ * vector of it (port.h).
  */
 #ifndef RONDO_KERNELS_REDUCE_CUH
 #define RONDO_KERNELS_REDUCE_CUH
@@ -51,10 +52,9 @@ template <class A> RONDO_INLINE A add(A a, A x)
     return (A)((M)a + (M)x);
 }
 
-template <class A> RONDO_INLINE A multiply(A a, A x)
+template <class V, class A> RONDO_INLINE V multiply(V a, A x)
 {
-    using M = typename modular<A>::type;
-    return (A)((M)a * (M)x);
+    return (V)((typename modular<V>::type)a * (typename modular<A>::type)x);
 }
 
 /* Operations that let inputs in and results out as they are. */
@@ -62,12 +62,12 @@ template <class A> struct plain {
     static constexpr bool scales = false;
     static constexpr bool divides = false;
 
-    RONDO_MEMBER A enter(A x) const
+    template <class V> RONDO_MEMBER V enter(V x) const
     {
         return x;
     }
 
-    RONDO_MEMBER A leave(A a) const
+    template <class V> RONDO_MEMBER V leave(V a) const
     {
         return a;
     }
@@ -78,7 +78,7 @@ template <class A> struct Sum : plain<A> {
     {
     }
 
-    RONDO_MEMBER A apply(A a, A x) const
+    template <class V> RONDO_MEMBER V apply(V a, V x) const
     {
         return add(a, x);
     }
@@ -89,7 +89,7 @@ template <class A> struct Prod : plain<A> {
     {
     }
 
-    RONDO_MEMBER A apply(A a, A x) const
+    template <class V> RONDO_MEMBER V apply(V a, V x) const
     {
         return multiply(a, x);
     }
@@ -101,9 +101,9 @@ template <class A> struct Max : plain<A> {
     {
     }
 
-    RONDO_MEMBER A apply(A a, A x) const
+    template <class V> RONDO_MEMBER V apply(V a, V x) const
     {
-        return (a < x) | (a != a) ? x : a;
+        return ((a < x) | (a != a)) ? x : a;
     }
 };
 
@@ -112,9 +112,9 @@ template <class A> struct Min : plain<A> {
     {
     }
 
-    RONDO_MEMBER A apply(A a, A x) const
+    template <class V> RONDO_MEMBER V apply(V a, V x) const
     {
-        return (x < a) | (a != a) ? x : a;
+        return ((x < a) | (a != a)) ? x : a;
     }
 };
 
@@ -129,17 +129,17 @@ template <class A> struct PreMulSum {
                          sizeof(factor)); /* the low bytes: every machine we build for is little-endian */
     }
 
-    RONDO_MEMBER A enter(A x) const
+    template <class V> RONDO_MEMBER V enter(V x) const
     {
         return multiply(x, factor);
     }
 
-    RONDO_MEMBER A apply(A a, A x) const
+    template <class V> RONDO_MEMBER V apply(V a, V x) const
     {
         return add(a, x);
     }
 
-    RONDO_MEMBER A leave(A a) const
+    template <class V> RONDO_MEMBER V leave(V a) const
     {
         return a;
     }
@@ -155,19 +155,22 @@ template <class A> struct SumDiv {
     {
     }
 
-    RONDO_MEMBER A enter(A x) const
+    template <class V> RONDO_MEMBER V enter(V x) const
     {
         return x;
     }
 
-    RONDO_MEMBER A apply(A a, A x) const
+    template <class V> RONDO_MEMBER V apply(V a, V x) const
     {
         return add(a, x);
     }
 
-    RONDO_MEMBER A leave(A a) const
+    template <class V> RONDO_MEMBER V leave(V a) const
     {
-        return (A)((D)a / divisor);
+        if constexpr (sizeof(V) == sizeof(A))
+            return (V)((D)a / divisor);
+        else
+            return a / divisor;
     }
 };
 

@@ -16,8 +16,9 @@
  * outside [0, n) is read or written. out may be x itself, or one of combine's, and otherwise no output overlaps
  * an input.
  *
- * One loop body serves single elements and packs: a pack is what one lane moves at once, WIDTH neighbours.
- * Where the compiler's vectoriser does better than packs (CPUs, all types but f16) WIDTH is 1.
+ * One loop body serves single elements and packs: a pack is what one lane moves at once, WIDTH neighbours. On
+ * a CPU the narrow types' packs are vectors; for the others WIDTH is 1, because the compiler's vectoriser
+ * needs no help with them.
  */
 #ifndef RONDO_KERNELS_SPAN_CUH
 #define RONDO_KERNELS_SPAN_CUH
@@ -31,69 +32,65 @@ template <class T, unsigned N> struct pack {
     T at[N];
 };
 
-/* Whether T's own packs are converted by machine instructions. */
-template <class T> struct is_half {
-    static constexpr bool value = false;
-};
-template <> struct is_half<f16> {
-    static constexpr bool value = HALF_LANES != 0;
+template <class T, class U> constexpr bool is_same = false;
+template <class T> constexpr bool is_same<T, T> = true;
+
+/* VECTOR_LANES neighbours, on a port that has vectors. */
+template <class T> struct vector_pack {
+    vector_of<T> lanes;
+
+    template <class I> static RONDO_MEMBER vector_pack truncated(I words)
+    {
+        vector_pack codes;
+
+        truncate(words, codes.lanes);
+        return codes;
+    }
 };
 
-/* Neighbours in a pack, for a loop over user type T and a wire of W, the wider of the two. On a CPU a pack is
- * what its own f16 conversion takes, or a word of narrow elements; with a wire that is wide, single elements
- * vectorise better. */
+/* Neighbours in a pack, for a loop over user type T and a wire of W, the wider of the two. */
 template <class T, class W> constexpr unsigned pack_width()
 {
     static_assert(sizeof(W) >= sizeof(T), "a wire is never narrower than the user's type");
     if (PACK_BYTES != 0)
         return PACK_BYTES / sizeof(W);
-    if (is_half<T>::value)
-        return HALF_LANES;
-    return format_of<T>::is_narrow && sizeof(W) == sizeof(T) ? 4 / sizeof(T) : 1;
+    return format_of<T>::is_narrow ? VECTOR_LANES : 1;
 }
 
-/* A GPU's packs are aligned and move whole. A CPU's move by element where that is a float, because a store of
- * one width that a load of another width needs at once would have to wait for the cache. */
-template <unsigned N, class T> RONDO_INLINE pack<T, N> load(const void *from, uint64_t index)
+template <unsigned N, class T> RONDO_INLINE auto load(const void *from, uint64_t index)
 {
     const unsigned char *at = (const unsigned char *)from + index * sizeof(T);
 
-    if constexpr (PACK_BYTES == 0 && sizeof(T) >= 4) {
-        pack<T, N> loaded;
-
-        for (unsigned k = 0; k < N; k++)
-            loaded.at[k] = load_bytes<T>(at + k * sizeof(T));
-        return loaded;
-    } else if constexpr (N > 1) {
+    if constexpr (N == VECTOR_LANES)
+        return load_bytes<vector_pack<T>>(at);
+    else if constexpr (N > 1)
         return load_pack<pack<T, N>>(at);
-    } else {
+    else
         return load_bytes<pack<T, N>>(at);
-    }
 }
 
 template <unsigned N, class T> RONDO_INLINE void store(void *to, uint64_t index, const pack<T, N> &value)
 {
     unsigned char *at = (unsigned char *)to + index * sizeof(T);
 
-    if constexpr (PACK_BYTES == 0 && sizeof(T) >= 4) {
-        for (unsigned k = 0; k < N; k++)
-            store_bytes(at + k * sizeof(T), value.at[k]);
-    } else if constexpr (N > 1) {
+    if constexpr (N > 1)
         store_pack(at, value);
-    } else {
+    else
         store_bytes(at, value);
-    }
 }
 
-/* A pack of a narrow type is taken apart in 32-bit words, so that vector code stays in lanes of one width. */
+template <class T> RONDO_INLINE void store(void *to, uint64_t index, const vector_pack<T> &value)
+{
+    store_bytes((unsigned char *)to + index * sizeof(T), value);
+}
+
+/* A pack of a narrow type is taken apart in 32-bit words, which is what registers hold. */
 template <class A, class T, unsigned N> RONDO_INLINE pack<A, N> widen_pack(const pack<T, N> &from)
 {
     pack<A, N> to;
 
     if constexpr (sizeof(A) == sizeof(T)) {
         __builtin_memcpy(&to, &from, sizeof(to));
-    } else if constexpr (is_half<T>::value && N == HALF_LANES) {
-        widen_halves(to.at, &from.at[0].bits);
     } else if constexpr (sizeof(from) % 4 == 0) {
         constexpr unsigned in_word = 4 / sizeof(T), bits = 8 * sizeof(T);
         for (unsigned k = 0; k < N; k += in_word) {
@@ -104,9 +101,21 @@ template <class A, class T, unsigned N> RONDO_INLINE pack<A, N> widen_pack(const
         }
     } else {
         for (unsigned k = 0; k < N; k++)
-            to.at[k] = format_of<T>::widen(from.at[k].bits);
+            to.at[k] = format_of<T>::widen((int32_t)from.at[k].bits);
     }
     return to;
+}
+
+template <class A, class T> RONDO_INLINE vector_pack<A> widen_pack(const vector_pack<T> &from)
+{
+    if constexpr (sizeof(A) == sizeof(T))
+        return from;
+    else if constexpr (CONVERTS_HALVES && sizeof(T) == 1)
+        return {widened_halves(format_of<T>::half(halves_of(from.lanes))) * format_of<T>::half_scale};
+    else if constexpr (CONVERTS_HALVES && is_same<T, f16>)
+        return {widened_halves(from.lanes)};
+    else
+        return {format_of<T>::widen(extended(from.lanes))};
 }
 
 template <class T, class A, unsigned N> RONDO_INLINE pack<T, N> narrow_pack(const pack<A, N> &from)
@@ -115,8 +124,6 @@ template <class T, class A, unsigned N> RONDO_INLINE pack<T, N> narrow_pack(cons
 
     if constexpr (sizeof(A) == sizeof(T)) {
         __builtin_memcpy(&to, &from, sizeof(to));
-    } else if constexpr (is_half<T>::value && N == HALF_LANES) {
-        narrow_halves(&to.at[0].bits, from.at);
     } else if constexpr (sizeof(to) % 4 == 0) {
         constexpr unsigned in_word = 4 / sizeof(T), bits = 8 * sizeof(T);
         for (unsigned k = 0; k < N; k += in_word) {
@@ -130,6 +137,43 @@ template <class T, class A, unsigned N> RONDO_INLINE pack<T, N> narrow_pack(cons
             to.at[k].bits = (decltype(to.at[k].bits))format_of<T>::narrow(from.at[k]);
     }
     return to;
+}
+
+template <class T, class A> RONDO_INLINE vector_pack<T> narrow_pack(const vector_pack<A> &from)
+{
+    if constexpr (sizeof(A) == sizeof(T))
+        return from;
+    else if constexpr (CONVERTS_HALVES && is_same<T, f16>)
+        return {narrowed_halves(from.lanes)};
+    else
+        return vector_pack<T>::truncated(format_of<T>::narrow(from.lanes));
+}
+
+/* f of every element of a pack, or of every two of a pair. */
+template <class A, unsigned N, class F> RONDO_INLINE pack<A, N> each(pack<A, N> a, const F &f)
+{
+    for (unsigned k = 0; k < N; k++)
+        a.at[k] = f(a.at[k]);
+    return a;
+}
+
+template <class A, unsigned N, class F>
+RONDO_INLINE pack<A, N> each(pack<A, N> a, const pack<A, N> &x, const F &f)
+{
+    for (unsigned k = 0; k < N; k++)
+        a.at[k] = f(a.at[k], x.at[k]);
+    return a;
+}
+
+template <class A, class F> RONDO_INLINE vector_pack<A> each(const vector_pack<A> &a, const F &f)
+{
+    return {f(a.lanes)};
+}
+
+template <class A, class F>
+RONDO_INLINE vector_pack<A> each(const vector_pack<A> &a, const vector_pack<A> &x, const F &f)
+{
+    return {f(a.lanes, x.lanes)};
 }
 
 /* Whether packs of N elements of T may start at every Nth element from here: ports that load packs whole need
@@ -152,8 +196,11 @@ template <class Body> RONDO_INLINE void run_span(const Body body, uint64_t n)
             body.template step<width>(i * width);
     }
     RONDO_INDEPENDENT
-    for (uint64_t i = packs * width + lane_index(); i < n; i += lane_count())
+    for (uint64_t i = packs * width + lane_index(); i < n; i += lane_count()) {
+        if constexpr (width == VECTOR_LANES)
+            stay_scalar(); /* what is left is less than a vector */
         body.template step<1>(i);
+    }
 }
 
 /* The same by one lane, singly: it has few. */
@@ -191,11 +238,9 @@ template <class W, class T, class Op> struct enter_body {
 
     template <unsigned N> RONDO_MEMBER void step(uint64_t i) const
     {
-        pack<accumulator<T>, N> own = widen_pack<accumulator<T>>(load<N, T>(x, i));
+        auto own = widen_pack<accumulator<T>>(load<N, T>(x, i));
 
-        for (unsigned k = 0; k < N; k++)
-            own.at[k] = op.enter(own.at[k]);
-        store(out, i, narrow_pack<W>(own));
+        store(out, i, narrow_pack<W>(each(own, [&](auto x0) { return op.enter(x0); })));
     }
 };
 
@@ -213,15 +258,13 @@ template <class W, class I, class T, class Op, bool LEAVES> struct fold_body {
 
     template <unsigned N> RONDO_MEMBER void step(uint64_t i) const
     {
-        pack<accumulator<T>, N> sum = widen_pack<accumulator<T>>(load<N, I>(in, i));
-        pack<accumulator<T>, N> own = widen_pack<accumulator<T>>(load<N, T>(x, i));
+        auto in_sum = widen_pack<accumulator<T>>(load<N, I>(in, i));
+        auto own = widen_pack<accumulator<T>>(load<N, T>(x, i));
+        auto result = narrow_pack<W>(each(in_sum, own, [&](auto sum, auto next) {
+            sum = op.apply(sum, op.enter(next));
+            return LEAVES ? op.leave(sum) : sum;
+        }));
 
-        for (unsigned k = 0; k < N; k++) {
-            sum.at[k] = op.apply(sum.at[k], op.enter(own.at[k]));
-            if (LEAVES)
-                sum.at[k] = op.leave(sum.at[k]);
-        }
-        pack<W, N> result = narrow_pack<W>(sum);
         store(out, i, result);
         if (second)
             store(second, i, result);
@@ -241,11 +284,9 @@ template <class T, class Op> struct alone_body {
 
     template <unsigned N> RONDO_MEMBER void step(uint64_t i) const
     {
-        pack<accumulator<T>, N> own = widen_pack<accumulator<T>>(load<N, T>(x, i));
+        auto own = widen_pack<accumulator<T>>(load<N, T>(x, i));
 
-        for (unsigned k = 0; k < N; k++)
-            own.at[k] = op.leave(op.enter(own.at[k]));
-        store(out, i, narrow_pack<T>(own));
+        store(out, i, narrow_pack<T>(each(own, [&](auto x0) { return op.leave(op.enter(x0)); })));
     }
 };
 
@@ -264,15 +305,13 @@ template <class W, class T, class Op, bool LEAVES> struct pair_body {
 
     template <unsigned N> RONDO_MEMBER void step(uint64_t i) const
     {
-        pack<accumulator<T>, N> sum = widen_pack<accumulator<T>>(load<N, T>(x, i));
-        pack<accumulator<T>, N> next = widen_pack<accumulator<T>>(load<N, T>(y, i));
+        auto a = widen_pack<accumulator<T>>(load<N, T>(x, i));
+        auto b = widen_pack<accumulator<T>>(load<N, T>(y, i));
+        auto result = narrow_pack<W>(each(a, b, [&](auto sum, auto next) {
+            sum = op.apply(op.enter(sum), next_op.enter(next));
+            return LEAVES ? op.leave(sum) : sum;
+        }));
 
-        for (unsigned k = 0; k < N; k++) {
-            sum.at[k] = op.apply(op.enter(sum.at[k]), next_op.enter(next.at[k]));
-            if (LEAVES)
-                sum.at[k] = op.leave(sum.at[k]);
-        }
-        pack<W, N> result = narrow_pack<W>(sum);
         store(out, i, result);
         if (second)
             store(second, i, result);
@@ -296,30 +335,22 @@ template <class T, class Op> struct many_body {
         return takes;
     }
 
-    template <unsigned N> RONDO_MEMBER pack<accumulator<T>, N> entered(uint32_t s, uint64_t i) const
+    template <unsigned N> RONDO_MEMBER auto entered(uint32_t s, uint64_t i) const
     {
         const Op op(load_plain(&sources[s].scalar));
-        pack<accumulator<T>, N> own = widen_pack<accumulator<T>>(load<N, T>(load_plain(&sources[s].at), i));
+        auto own = widen_pack<accumulator<T>>(load<N, T>(load_plain(&sources[s].at), i));
 
-        for (unsigned k = 0; k < N; k++)
-            own.at[k] = op.enter(own.at[k]);
-        return own;
+        return each(own, [&](auto x) { return op.enter(x); });
     }
 
     template <unsigned N> RONDO_MEMBER void step(uint64_t i) const
     {
         const Op op(load_plain(&sources[0].scalar));
-        pack<accumulator<T>, N> sum = entered<N>(0, i);
+        auto sum = entered<N>(0, i);
 
-        for (uint32_t s = 1; s < count; s++) {
-            pack<accumulator<T>, N> next = entered<N>(s, i);
-
-            for (unsigned k = 0; k < N; k++)
-                sum.at[k] = op.apply(sum.at[k], next.at[k]);
-        }
-        for (unsigned k = 0; k < N; k++)
-            sum.at[k] = op.leave(sum.at[k]);
-        pack<T, N> result = narrow_pack<T>(sum);
+        for (uint32_t s = 1; s < count; s++)
+            sum = each(sum, entered<N>(s, i), [&](auto a, auto next) { return op.apply(a, next); });
+        auto result = narrow_pack<T>(each(sum, [&](auto a) { return op.leave(a); }));
         store(out, i, result);
         if (second)
             store(second, i, result);
