@@ -1,14 +1,14 @@
 /*
- * handover.cc - how long it takes one rank's kernel to hand 8 bytes to another's on the CPU device, by protocol, next
- * to a bare flag that the same two threads hand to and fro in the same run.
+ * handover.cc - how long it takes one rank's kernel to hand 8 bytes to another's on the CPU device, by
+ * protocol, next to a bare flag that the same two threads hand to and fro in the same run.
  *
  *   bench_handover [rounds [hops]]      prints one JSON object on stdout
  *
- * The two kernels run lists of sends and receives that answer each other, so that every work waits for the one
- * before it: a list's time over its length is one hop, the work's own bookkeeping included. Threads poll as they do
- * for the bare flag; the CPU device's streams, fibers and sleeps have no part in it. Protocols and the bare flag take
- * turns and medians are compared, because machines are shared. Where the two threads share a CPU, the figures show
- * the scheduler.
+ * The two kernels run lists of sends and receives that answer each other, so that every work waits for the
+ * one before it: a list's time over its length is one hop, the work's own bookkeeping included. Threads poll
+ * as they do for the bare flag; the CPU device's streams, fibers and sleeps have no part in it. Protocols and
+ * the bare flag take turns and medians are compared, because machines are shared. Where the two threads share
+ * a CPU, the figures show the scheduler.
  */
 #include "device/lane.h"
 #include "device/work.h"

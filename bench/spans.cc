@@ -1,12 +1,13 @@
 /*
- * spans.cc - speed of the CPU device's loops over elements, next to a memcpy that moves as many bytes in the same
- * run.
+ * spans.cc - speed of the CPU device's loops over elements, next to a memcpy that moves as many bytes in the
+ * same run.
  *
  *   bench_spans [rounds [instruction set]]      prints one JSON object on stdout
  *
- * share: how fast the loop moves bytes, read and written, as a part of how fast memcpy does. 1 would mean that the
- * computation costs nothing. Loop and copy are measured in turn and the medians are compared, because machines are
- * shared. All of it lies in the second-level cache, as slots do that a peer on the host has just filled.
+ * share: how fast the loop moves bytes, read and written, as a part of how fast memcpy does. 1 would mean
+ * that the computation costs nothing. Loop and copy are measured in turn and the medians are compared,
+ * because machines are shared. All of it lies in the second-level cache, as slots do that a peer on the host
+ * has just filled.
  *
  *   fold      out = in + x               partial sums in the user's type
  *   widen     out = x as an accumulator  the first step of the precise mode
