@@ -10,13 +10,14 @@
 //   - calls of the kernels' own functions that synchronise or tell others something can be left out;
 //   - numbers posted or waited for can be one less or one more;
 //   - "lane 0 alone" can become "every lane";
-//   - comparisons of what a slot's head says can be left out.
+//   - comparisons of what a slot's head says, and of flags, can be left out.
 //
 // A function of the port that no rule knows is an error, so that no new one is forgotten.
 #include <algorithm>
 #include <cctype>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -86,6 +87,9 @@ const std::map<std::string, std::string> kOwn = {
 // Whose arguments count steps.
 const std::set<std::string> kCounts = {"wait_for", "publish", "has_reached", "wait_until"};
 
+// Whose last argument does.
+const std::set<std::string> kLastCounts = {"consumed"};
+
 struct Site {
     std::string file, function, text, effect;
     unsigned number;
@@ -144,15 +148,27 @@ class Source
                 end++;
             Look(code_.substr(i, end - i), i, end);
         }
-        std::stable_sort(insertions_.begin(), insertions_.end(),
-                         [](const auto &a, const auto &b) { return a.first < b.first; });
+        std::stable_sort(insertions_.begin(), insertions_.end(), Insertion::IsBefore);
         std::string out = text_;
         for (size_t i = insertions_.size(); i-- > 0;)
-            out.insert(insertions_[i].first, insertions_[i].second);
+            out.insert(insertions_[i].at, insertions_[i].text);
         return out;
     }
 
   private:
+    // What is put before position at, for something that begins at begin. Where several things end at one
+    // position, as the calls in a(b(x)), the inner ones are closed first.
+    struct Insertion {
+        size_t at, begin;
+        std::string text;
+
+        static bool IsBefore(const Insertion &a, const Insertion &b)
+        {
+            bool close_both = a.begin < a.at && b.begin < b.at;
+            return a.at != b.at ? a.at < b.at : close_both && a.begin > b.begin;
+        }
+    };
+
     // Which function position i is in: the name before the parentheses before its opening brace.
     void Track(size_t i)
     {
@@ -211,60 +227,81 @@ class Source
     {
         size_t object = begin, call_end = end;
 
-        if (word == "what" && code_.compare(end, 6, ".found") == 0)
-            CompareSite(begin);
+        if (word.compare(0, 5, "found") == 0 || word == "flag")
+            CompareSite(begin, end);
         while (call_end < code_.size() && code_[call_end] == '<') /* template arguments */
             call_end = code_.find('>', call_end) + 1;
         if (!IsCall(begin, call_end, &object))
             return;
         size_t close = Matching(call_end, 1);
         std::string arguments = code_.substr(call_end + 1, close - call_end - 1);
-        if (word == "lane_index" && code_.compare(close + 1, 5, " == 0") == 0) {
-            unsigned number = Add("every lane instead of lane 0: ", begin, close + 6, kRemoved);
-            Insert(begin, "(emulator::IsRemoved(" + std::to_string(number) + ") || ");
-            Insert(close + 6, ")");
-        }
+        if (word == "lane_index")
+            LaneSite(begin, close + 1);
         if (kCounts.count(word))
             CountSites(call_end + 1, close, begin);
+        if (kLastCounts.count(word))
+            CountSite(close, close - 1, begin, close + 1);
         if (auto own = kOwn.find(word); own != kOwn.end()) {
             unsigned number = Add("", object, close + 1, kRemoved);
-            Insert(object, "(emulator::IsRemoved(" + std::to_string(number) + ") ? " + own->second + " : ");
-            Insert(close + 1, ")");
+            Insert(object, object, "(" + Removed(number) + " ? " + own->second + " : ");
+            Insert(close + 1, object, ")");
         }
         auto port = kPort.find(word);
         bool is_data = word == "store_plain" && arguments.compare(0, 1, "&") != 0;
         if (port == kPort.end() || port->second.empty() || is_data)
             return;
         unsigned number = Add("", begin, close + 1, port->second);
-        Insert(close,
+        Insert(close, begin,
                (arguments.empty() ? "" : ", ") + ("emulator::Site::Here(" + std::to_string(number) + ")"));
+    }
+
+    // lane_index() == 0, or != 0.
+    void LaneSite(size_t begin, size_t end)
+    {
+        bool is_zero = code_.compare(end, 5, " == 0") == 0;
+
+        if (!is_zero && code_.compare(end, 5, " != 0") != 0)
+            return;
+        unsigned number = Add("every lane instead of lane 0: ", begin, end + 5, kRemoved);
+        Insert(begin, begin, is_zero ? "(" + Removed(number) + " || " : "(!" + Removed(number) + " && ");
+        Insert(end + 5, begin, ")");
     }
 
     void CountSites(size_t begin, size_t end, size_t call)
     {
-        for (size_t at = code_.find("+ 1", begin); at < end; at = code_.find("+ 1", at + 3)) {
-            unsigned number = Add("a count in ", call, end + 1, {"LESS", "MORE"});
-            Insert(at + 3, " + emulator::Shift(" + std::to_string(number) + ")");
-        }
+        for (size_t at = code_.find("+ 1", begin); at < end; at = code_.find("+ 1", at + 3))
+            CountSite(at + 3, at, call, end + 1);
     }
 
-    // what.found... == something, or != .
-    void CompareSite(size_t begin)
+    // The count that begins and ends there, in the call.
+    void CountSite(size_t at, size_t begin, size_t call, size_t call_end)
     {
-        size_t end = begin;
+        unsigned number = Add("a count in ", call, call_end, {"LESS", "MORE"});
 
-        while (IsWord(code_[end]) || code_[end] == '.')
-            end++;
+        Insert(at, begin, " + emulator::Shift(" + std::to_string(number) + ")");
+    }
+
+    // What was found in a slot, or a word's flag, == something, or != .
+    void CompareSite(size_t begin, size_t end)
+    {
         bool equal = code_.compare(end, 4, " == ") == 0, unequal = code_.compare(end, 4, " != ") == 0;
+
         if (!equal && !unequal)
             return;
+        while (IsWord(code_[begin - 1]) || std::strchr(".[]", code_[begin - 1]))
+            begin--;
         end += 4;
-        while (IsWord(code_[end]) || code_[end] == '.')
-            end++;
+        for (int depth = 0; depth > 0 || !std::strchr(")?:;&|", code_[end]); end++)
+            depth += code_[end] == '(' ? 1 : code_[end] == ')' ? -1 : 0;
+        end = code_.find_last_not_of(" \n", end - 1) + 1;
         unsigned number = Add("taken for equal: ", begin, end, kRemoved);
-        std::string removed = "emulator::IsRemoved(" + std::to_string(number) + ")";
-        Insert(begin, equal ? "(" + removed + " || " : "(!" + removed + " && ");
-        Insert(end, ")");
+        Insert(begin, begin, equal ? "(" + Removed(number) + " || " : "(!" + Removed(number) + " && ");
+        Insert(end, begin, ")");
+    }
+
+    static std::string Removed(unsigned number)
+    {
+        return "emulator::IsRemoved(" + std::to_string(number) + ")";
     }
 
     unsigned Add(const std::string &what, size_t begin, size_t end, const Effects &effects)
@@ -275,20 +312,24 @@ class Source
         for (char c : text_.substr(begin, end - begin))
             if (!(std::isspace(static_cast<unsigned char>(c)) && !text.empty() && text.back() == ' '))
                 text += std::isspace(static_cast<unsigned char>(c)) ? ' ' : c;
+        unsigned turn = ++turns_[Function() + ": " + what + text];
+        if (turn > 1)
+            text += " (" + std::to_string(turn) + ")";
         for (const std::string &effect : effects)
             sites_.push_back({name_, Function(), what + text, effect, number});
         return number;
     }
 
-    void Insert(size_t at, const std::string &text)
+    void Insert(size_t at, size_t begin, const std::string &text)
     {
-        insertions_.emplace_back(at, text);
+        insertions_.push_back({at, begin, text});
     }
 
     std::string name_, text_, code_;
     std::vector<Site> &sites_;
     std::vector<std::string> braces_;
-    std::vector<std::pair<size_t, std::string>> insertions_;
+    std::vector<Insertion> insertions_;
+    std::map<std::string, unsigned> turns_; // of equal sites in one function
     static unsigned next_;
 };
 
