@@ -2,6 +2,8 @@
 #ifndef RONDO_TESTS_EMULATOR_MUTATION_H
 #define RONDO_TESTS_EMULATOR_MUTATION_H
 
+#include <vector>
+
 namespace emulator
 {
 
@@ -26,8 +28,17 @@ inline Mutation &ActiveMutation()
     return mutation;
 }
 
+// Sites that runs of this process have come by, while somebody wants to know; else NULL.
+inline std::vector<bool> *&SitesReached()
+{
+    static std::vector<bool> *reached = nullptr;
+    return reached;
+}
+
 inline Effect EffectAt(unsigned site)
 {
+    if (SitesReached() && site < SitesReached()->size())
+        (*SitesReached())[site] = true;
     return site != 0 && site == ActiveMutation().site ? ActiveMutation().effect : Effect::NONE;
 }
 

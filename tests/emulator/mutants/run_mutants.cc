@@ -1,12 +1,12 @@
 // run_mutants.cc - runs every mutant of the kernels until something notices.
 //
-//   mutants [--table FILE] [--only NUMBER] [--seeds N]
+//   mutants [--table FILE] [--known FILE] [--only NUMBER] [--seeds N] [--jobs N]
 //
-// Each mutant runs in a process of its own through all scenarios, a few seeds at a time, until one fails.
-// Prints a line each, writes the table, and exits with 1 if a mutant that is not listed in equivalents.inc
-// survives, or one that is listed there does not.
-#include "../mutation.h"
-#include "../scenarios.h"
+// Each mutant runs in a process of its own, N at a time (2). What noticed it when the table in the known file was
+// written is tried first. Prints a line each, writes the table, and exits with 1 if a mutant that is not
+// listed in equivalents.inc survives N seeds (20), or one that is listed there does not, or a row of that list
+// names no mutant.
+#include "known_killers.h"
 
 #include <algorithm>
 #include <chrono>
@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <string>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -23,12 +24,6 @@ using namespace emulator;
 
 namespace
 {
-
-struct Mutant {
-    unsigned site;
-    Effect effect;
-    const char *file, *function, *text;
-};
 
 const Mutant kMutants[] = {
 #include "mutants.inc"
@@ -45,154 +40,184 @@ const Equivalent kEquivalents[] = {
 #include "equivalents.inc"
 };
 
-constexpr unsigned kHang = 300; // seconds, after which a mutant hangs outside the emulator's sight
-constexpr unsigned kRoundSeeds = 2;
-
-struct Verdict {
-    bool is_killed = false;
-    std::string how, where;
-    unsigned seed = 0;
-};
-
-const char *EffectName(Effect effect)
+bool IsOf(const Equivalent &e, const Mutant &mutant)
 {
-    static const char *const names[] = {"", "removed", "relaxed", "device scope", "one less", "one more"};
-    return names[static_cast<int>(effect)];
+    return e.effect == mutant.effect && strcmp(e.function, mutant.function) == 0 &&
+           strcmp(e.text, mutant.text) == 0;
 }
 
 const char *WhyEquivalent(const Mutant &mutant)
 {
     for (const Equivalent &e : kEquivalents)
-        if (e.effect == mutant.effect && strcmp(e.function, mutant.function) == 0 &&
-            strcmp(e.text, mutant.text) == 0)
+        if (IsOf(e, mutant))
             return e.why;
     return nullptr;
 }
 
-// In a child: find a failure, and say it in one line.
-void Hunt(const Mutant &mutant, unsigned seeds, FILE *out)
-{
-    Machine machine(0);
-    std::vector<Scenario> scenarios = TroubleScenarios(), more = DataScenarios();
+struct Options {
+    const char *table = nullptr, *known = "";
+    unsigned only = 0, seeds = 20, jobs = 2;
+};
 
-    scenarios.insert(scenarios.begin(), more.begin(), more.end());
-    machine.max_operations = 4000000;
-    for (unsigned first = 0; first < seeds; first += kRoundSeeds)
-        for (const Scenario &scenario : scenarios) {
-            Communicator communicator(machine, scenario.shape, scenario.launches);
-            if (scenario.prepare)
-                scenario.prepare(communicator);
-            ActiveMutation() = {mutant.site, mutant.effect};
-            for (unsigned seed = first; seed < first + kRoundSeeds; seed++) {
-                Failure failure = RunScenario(scenario, communicator, seed);
-                if (failure) {
-                    fprintf(out, "%u\t%s\t%s\n", seed, FaultName(failure.kind), scenario.name.c_str());
-                    return;
-                }
-            }
-            ActiveMutation() = {};
+// A child that judges one mutant.
+struct Running {
+    size_t index;
+    FILE *in;
+    std::chrono::steady_clock::time_point begin;
+};
+
+class Court
+{
+  public:
+    explicit Court(const Options &options) : options_(options), known_(options.known)
+    {
+        unsigned sites = 0;
+
+        for (const Mutant &mutant : kMutants) {
+            sites = std::max(sites, mutant.site + 1);
+            if (options.only == 0 || options.only == mutant.site)
+                mutants_.push_back(&mutant);
         }
-}
-
-Verdict Judge(const Mutant &mutant, unsigned seeds)
-{
-    int ends[2];
-    Verdict verdict;
-
-    fflush(nullptr);
-    if (pipe(ends) != 0)
-        abort();
-    pid_t child = fork();
-    if (child == 0) {
-        close(ends[0]);
-        alarm(kHang);
-        FILE *out = fdopen(ends[1], "w");
-        Hunt(mutant, seeds, out);
-        fclose(out);
-        _exit(0);
+        trials_ = TryAll(sites);
+        verdicts_.resize(mutants_.size());
     }
-    close(ends[1]);
-    FILE *in = fdopen(ends[0], "r");
-    char line[512] = "";
-    if (fgets(line, sizeof(line), in)) {
-        char *kind = strchr(line, '\t') + 1, *name = strchr(kind, '\t') + 1;
-        verdict.is_killed = true;
-        verdict.seed = static_cast<unsigned>(atoi(line));
-        verdict.how.assign(kind, name - 1);
-        verdict.where.assign(name, strcspn(name, "\n"));
+
+    // Those that nothing is expected to notice take longest, and begin.
+    void JudgeAll()
+    {
+        for (bool is_equivalent : {true, false})
+            for (size_t i = 0; i < mutants_.size(); i++) {
+                if ((WhyEquivalent(*mutants_[i]) != nullptr) != is_equivalent)
+                    continue;
+                Start(i);
+                while (running_.size() >= options_.jobs)
+                    End();
+            }
+        while (!running_.empty())
+            End();
     }
-    fclose(in);
-    int status = 0;
-    waitpid(child, &status, 0);
-    if (!verdict.is_killed && !(WIFEXITED(status) && WEXITSTATUS(status) == 0)) {
-        verdict.is_killed = true;
-        verdict.how = WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM ? "hang" : "crash";
-        verdict.where = "-";
+
+    // The table; how many mutants are not as expected.
+    unsigned Report();
+
+  private:
+    void Start(size_t index)
+    {
+        int ends[2];
+
+        fflush(nullptr);
+        if (pipe(ends) != 0)
+            abort();
+        pid_t child = fork();
+        if (child == 0) {
+            close(ends[0]);
+            FILE *out = fdopen(ends[1], "w");
+            Verdict verdict = Hunt(*mutants_[index], trials_, known_.Of(*mutants_[index]), options_.seeds);
+            if (verdict.is_killed)
+                fprintf(out, "%u\t%s\t%s\n", verdict.seed, verdict.how.c_str(), verdict.where.c_str());
+            fclose(out);
+            _exit(0);
+        }
+        close(ends[1]);
+        running_[child] = {index, fdopen(ends[0], "r"), std::chrono::steady_clock::now()};
     }
-    return verdict;
-}
 
-// Pipes separate the columns of a table.
-std::string Cell(const std::string &text)
+    // Waits for one of them.
+    void End()
+    {
+        int status = 0;
+        auto found = running_.find(waitpid(-1, &status, 0));
+        if (found == running_.end())
+            abort();
+        Running running = found->second;
+        Verdict &verdict = verdicts_[running.index];
+        char line[512] = "";
+
+        if (fgets(line, sizeof(line), running.in)) {
+            char *kind = strchr(line, '\t') + 1, *name = strchr(kind, '\t') + 1;
+            verdict = {true, std::string(kind, name - 1), std::string(name, strcspn(name, "\n")),
+                       static_cast<unsigned>(atoi(line))};
+        } else if (!(WIFEXITED(status) && WEXITSTATUS(status) == 0)) {
+            bool is_hang = WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM;
+            verdict = {true, is_hang ? "hang" : "crash", "-", 0};
+        }
+        fclose(running.in);
+        std::chrono::duration<double> took = std::chrono::steady_clock::now() - running.begin;
+        PrintLine(*mutants_[running.index], verdict, took.count());
+        running_.erase(found);
+    }
+
+    static void PrintLine(const Mutant &mutant, const Verdict &verdict, double seconds)
+    {
+        const char *why = WhyEquivalent(mutant);
+        std::string end = verdict.is_killed ? verdict.how + " in " + verdict.where + ", seed " +
+                                                  std::to_string(verdict.seed)
+                          : why ? "equivalent"
+                                : "SURVIVES";
+
+        printf("%3u %-16s %-20s %-12s %-60.60s %s%s (%.1f s)\n", mutant.site, mutant.file, mutant.function,
+               EffectName(mutant.effect), mutant.text, end.c_str(),
+               verdict.is_killed && why ? ", although it is listed as equivalent" : "", seconds);
+    }
+
+    Options options_;
+    KnownKillers known_;
+    std::vector<const Mutant *> mutants_;
+    std::vector<Trial> trials_;
+    std::vector<Verdict> verdicts_;
+    std::map<pid_t, Running> running_;
+};
+
+unsigned Court::Report()
 {
-    std::string out;
+    FILE *table = options_.table ? fopen(options_.table, "w") : nullptr;
+    unsigned killed = 0, equivalent = 0, wrong = 0;
 
-    for (char c : text)
-        out += c == '|' ? std::string("\\|") : std::string(1, c);
-    return out;
-}
-
-void WriteRow(FILE *table, const Mutant &mutant, const Verdict &verdict, const char *why)
-{
-    std::string end = verdict.is_killed ? verdict.how + " in " + verdict.where
-                      : why             ? std::string("equivalent: ") + why
-                                        : "SURVIVES";
-
-    fprintf(table, "| %u | %s | %s | `%s` | %s | %s | %s |\n", mutant.site, mutant.file, mutant.function,
-            Cell(mutant.text).c_str(), EffectName(mutant.effect), Cell(end).c_str(),
-            verdict.is_killed ? std::to_string(verdict.seed).c_str() : "");
+    if (table)
+        WriteTableHead(table);
+    for (size_t i = 0; i < mutants_.size(); i++) {
+        const Mutant &mutant = *mutants_[i];
+        const Verdict &verdict = verdicts_[i];
+        const char *why = WhyEquivalent(mutant);
+        killed += verdict.is_killed;
+        equivalent += !verdict.is_killed && why;
+        wrong += verdict.is_killed == (why != nullptr);
+        if (table)
+            WriteRow(table, mutant, verdict, why);
+    }
+    for (const Equivalent &e : kEquivalents)
+        if (std::none_of(std::begin(kMutants), std::end(kMutants),
+                         [&](const Mutant &mutant) { return IsOf(e, mutant); })) {
+            printf("no mutant: %s, %s, %s\n", e.function, e.text, EffectName(e.effect));
+            wrong++;
+        }
+    printf("%zu mutants: %u killed, %u equivalent, %u not as expected\n", mutants_.size(), killed, equivalent,
+           wrong);
+    if (table && fclose(table) != 0)
+        wrong++;
+    return wrong;
 }
 
 } // namespace
 
 int main(int argc, char **argv)
 {
-    FILE *table = nullptr;
-    unsigned only = 0, seeds = 20, killed = 0, equivalent = 0, wrong = 0;
+    Options options;
 
     for (int i = 1; i + 1 < argc; i += 2) {
+        unsigned number = static_cast<unsigned>(atoi(argv[i + 1]));
         if (strcmp(argv[i], "--table") == 0)
-            table = fopen(argv[i + 1], "w");
+            options.table = argv[i + 1];
+        else if (strcmp(argv[i], "--known") == 0)
+            options.known = argv[i + 1];
         else if (strcmp(argv[i], "--only") == 0)
-            only = static_cast<unsigned>(atoi(argv[i + 1]));
+            options.only = number;
         else if (strcmp(argv[i], "--seeds") == 0)
-            seeds = static_cast<unsigned>(atoi(argv[i + 1]));
+            options.seeds = number;
+        else if (strcmp(argv[i], "--jobs") == 0)
+            options.jobs = std::max(1u, number);
     }
-    if (table)
-        fprintf(
-            table,
-            "| site | file | function | what | change | killed by | seed |\n|---|---|---|---|---|---|---|\n");
-    for (const Mutant &mutant : kMutants) {
-        if (only != 0 && mutant.site != only)
-            continue;
-        auto begin = std::chrono::steady_clock::now();
-        Verdict verdict = Judge(mutant, seeds);
-        std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-        const char *why = WhyEquivalent(mutant);
-        killed += verdict.is_killed;
-        equivalent += !verdict.is_killed && why;
-        wrong += verdict.is_killed == (why != nullptr);
-        printf("%3u %-12s %-60.60s %s (%.1f s)\n", mutant.site, EffectName(mutant.effect), mutant.text,
-               verdict.is_killed
-                   ? (verdict.how + " in " + verdict.where + ", seed " + std::to_string(verdict.seed)).c_str()
-               : why ? "equivalent"
-                     : "SURVIVES",
-               took.count());
-        if (table)
-            WriteRow(table, mutant, verdict, why);
-    }
-    printf("%u killed, %u equivalent, %u not as expected\n", killed, equivalent, wrong);
-    if (table && fclose(table) != 0)
-        return 2;
-    return wrong != 0;
+    Court court(options);
+    court.JudgeAll();
+    return court.Report() != 0;
 }
