@@ -93,8 +93,7 @@ struct direct_input {
         if (!has_any_reader() || (i > 0 && !is_bounced()))
             return true;
         if (is_bounced()) {
-            bool may_copy = lane_index() != 0 || is_free();
-            if (!agree(may_copy))
+            if (!agree(lane_index() != 0 || is_free()))
                 return false;
             copy_piece(i);
         }
@@ -191,12 +190,13 @@ struct direct_inputs {
         return revoked == ends.own || ends.wait_for_stop(revoked);
     }
 
-    /* All lanes: open this rank's share of piece i of all ranks. */
-    RONDO_OUTLINED_MEMBER bool all_open(uint64_t i) const
+    /* All lanes: open this rank's share of piece i of all ranks, once there is room for the result. */
+    template <class Results> RONDO_OUTLINED_MEMBER bool all_open(uint64_t i, const Results &results) const
     {
         bool may = true;
 
         if (lane_index() == 0) {
+            may = results.is_free();
             ends.set_source(ends.own,
                             own_at(ends.work, rondo_pull_source(&ends.pull, i, ends.own).first, ends.bytes),
                             ends.scalar);
@@ -257,6 +257,14 @@ RONDO_OUTLINE bool direct_move(const job &j, uint64_t bytes)
     return ends.all_end(direct_move_pieces(ends));
 }
 
+/* Of a reduce-scatter, whose results nobody else reads. */
+struct direct_no_results {
+    RONDO_MEMBER bool is_free() const
+    {
+        return true;
+    }
+};
+
 template <class Spans> RONDO_INLINE bool direct_reduce_scatter(const direct_ends &ends, Spans spans)
 {
     const direct_input input{ends};
@@ -265,7 +273,7 @@ template <class Spans> RONDO_INLINE bool direct_reduce_scatter(const direct_ends
     for (uint64_t i = 0; i < ends.pull.pieces; i++) {
         struct rondo_part piece = rondo_piece(ends.pull.count, ends.pull.chunk, i);
 
-        if (!may_go_on(ends.of) || !input.all_offer(i) || !inputs.all_open(i))
+        if (!may_go_on(ends.of) || !input.all_offer(i) || !inputs.all_open(i, direct_no_results{}))
             return false;
         spans.combine(keep_at(ends.work, piece.first, ends.bytes), nullptr, ends.work.sources,
                       ends.pull.ranks, piece.count);
@@ -331,11 +339,11 @@ struct direct_results {
         return rondo_pull_keeps(&ends.pull, to) ? rondo_pull_source(&ends.pull, i, from).count : 0;
     }
 
+    /* All lanes; their inputs are shut, so lane 0 has seen them all make it. */
     RONDO_OUTLINED_MEMBER bool all_offer(uint64_t i) const
     {
         bool told = true;
 
-        barrier();
         if (lane_index() == 0) {
             const void *at = is_bounced() ? half(i) : kept(i, ends.own);
 
@@ -383,6 +391,9 @@ struct direct_results {
  * has read its part of that piece of all inputs, so input slots need not wait for that. Piece i + 1 goes where
  * piece i - 1 was: it is written after the results i - 1 of all ranks have been taken.
  *
+ * When a rank offers result i, all others have offered theirs of i - 1, so they have taken its piece i - 1 and its
+ * result i - 2: at most pieces i and i + 1 and results i - 1 and i are on their way to any of them.
+ *
  * Why nobody gets stuck: take the lowest turn that any rank is in, i. Its ranks need piece i, offered in turn
  * i - 1, results i - 1, offered in turn i - 1 too, and that their own result i - 2, and what they offered before
  * it, has been consumed, which happens in turn i - 1. All ranks have done those.
@@ -404,11 +415,8 @@ template <class Spans> RONDO_INLINE bool direct_reduce_parts(const direct_ends &
     for (uint64_t i = 0; i <= ends.pull.pieces; i++) {
         bool is_last = i == ends.pull.pieces;
 
-        if (!may_go_on(ends.of))
-            return false;
         if (!is_last) {
-            bool may_make = lane_index() != 0 || results.is_free();
-            if (!agree(may_make) || !inputs.all_open(i))
+            if (!inputs.all_open(i, results))
                 return false;
             results.make(i, spans);
             if (!inputs.all_shut(i))

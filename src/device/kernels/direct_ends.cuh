@@ -52,7 +52,8 @@ struct direct_ends {
         return (struct rondo_gate *)(end->slots + RONDO_GATE_OFFSET);
     }
 
-    /* Tell rank r that `counted` elements lie at address. */
+    /* Tell rank r that `counted` elements lie at address. The slot is free: no work has more than four offers to
+     * one rank on their way (direct.cuh), and each begins with none. */
     RONDO_MEMBER bool offer(uint32_t r, const void *address, bool is_whole, uint64_t counted) const
     {
         struct rondo_end *to = work.peers[r].to;
@@ -60,7 +61,7 @@ struct direct_ends {
         uint32_t slot = step % RONDO_SLOTS;
         struct rondo_offer *said = (struct rondo_offer *)(to->slots + slot * to->slot_bytes);
 
-        if (!wait_for(of, to->consumed, step + 1 - RONDO_SLOTS, RONDO_WAIT_SEND, to->peer_rank))
+        if (stop_raised(of.where))
             return false;
         store_plain(&said->address, (uint64_t)(uintptr_t)address);
         store_plain(&said->is_whole, (uint64_t)is_whole);
@@ -141,24 +142,20 @@ struct direct_ends {
                         from->peer_rank);
     }
 
-    /* Between these the memory of rank r may be read. Who holds a gate waits for nothing. */
+    /* Between these the memory of rank r may be read. Who holds a gate waits for nothing. Entering orders
+     * nothing: a read that comes too early finds what was offered too. */
     RONDO_MEMBER bool enter_gate(uint32_t r) const
     {
-        struct rondo_gate *gate = gate_of(work.peers[r].from);
-
-        if (!claim(&gate->is_taken))
-            return false;
-        (void)load_acquire<scope::SYSTEM>(&gate->is_taken);
-        return true;
+        return claim(&gate_of(work.peers[r].from)->is_taken);
     }
 
     RONDO_MEMBER bool leave_gate(uint32_t r) const
     {
         struct rondo_gate *gate = gate_of(work.peers[r].from);
 
-        fence<scope::SYSTEM>(); /* what was read comes before the look whether it was still the peer's */
+        fence<scope::SYSTEM>(); /* what was read comes before the look whether it was still the peer's, */
         bool is_revoked = load_relaxed(&gate->is_revoked) != 0;
-        store_release<scope::SYSTEM>(&gate->is_taken, 0u);
+        store_relaxed(&gate->is_taken, 0u); /* and before the peer has it back */
         return !is_revoked;
     }
 
@@ -172,19 +169,18 @@ struct direct_ends {
 
             if (load_relaxed(&gate->is_revoked) != 0)
                 continue;
-            store_last(&gate->is_revoked, 1u);
+            store_relaxed(&gate->is_revoked, 1u);
             while (!claim(&gate->is_taken) && !peer.window.here)
                 breathe(of.where);
-            (void)load_acquire<scope::SYSTEM>(&gate->is_taken);
         }
-    }
+        fence<scope::SYSTEM>(); /* what peers have read comes before what the user does with it, */
+    }                           /* and that comes after the word that it was revoked */
 
     /* The end of a work, well or stopped, by all lanes. */
     RONDO_MEMBER bool all_end(bool done) const
     {
         bool drained = done;
 
-        barrier();
         if (lane_index() == 0) {
             for (uint32_t k = 1; k < pull.ranks && drained; k++)
                 drained = consumed(behind(k), 0);
