@@ -59,6 +59,8 @@ void *Machine::Touch(const void *p, size_t bytes, size_t alignment, bool writes,
     if (reinterpret_cast<uintptr_t>(p) % alignment != 0)
         Fail(Fault::MISUSE, std::string(operation) + " of " + Times(bytes) + " at " + memory_.Describe(p) +
                                 ", which is not aligned to " + std::to_string(alignment));
+    if (!writes && IsOverwritten(lane, p, bytes))
+        return memory_.Host(const_cast<void *>(p));
     uint16_t mark = memory_.Intern(site);
     if (memory_.HasWord(p, bytes) && words_.PlainConflicts(lane.clock, p, bytes, writes, &other))
         FailRace(lane, p, bytes, other, "a race of a plain access with a protocol's");
@@ -118,12 +120,68 @@ void Machine::TakeFrom(Lane &lane, Word &word, uint64_t number, Order order, Sco
         lane.clock.Acquire(stamp);
         return;
     }
+    Keep(lane, distance, stamp);
+}
+
+void Machine::Keep(Lane &lane, Scope distance, const Stamp &stamp)
+{
     for (Lane::Pending &pending : lane.pending)
         if (pending.stamp.epoch.lane == stamp.epoch.lane && pending.distance == distance) {
             pending.stamp = stamp;
             return;
         }
     lane.pending.push_back({distance, stamp});
+}
+
+void Machine::Overwrite(void *p, size_t bytes, unsigned char value, const Site &site)
+{
+    Lane &lane = Step("overwrites", site);
+    unsigned char *begin = static_cast<unsigned char *>(p);
+
+    if (bytes == 0)
+        return;
+    std::memset(memory_.Host(p), value, bytes);
+    overwritten_.push_back({begin, begin + bytes, lane.clock.Release()});
+    changes_++;
+}
+
+// What one lane of a block has found the others know of after its next barrier. They get it at once: nobody
+// can make use of it before.
+bool Machine::IsOverwritten(Lane &lane, const void *p, size_t bytes)
+{
+    const unsigned char *begin = static_cast<const unsigned char *>(p);
+    bool is_so = false;
+
+    for (const Overwritten &range : overwritten_) {
+        if (begin >= range.end || begin + bytes <= range.begin)
+            continue;
+        for (Lane &other : lane.of->lanes)
+            Keep(other, Distance(lane, LaneOf(range.stamp.epoch.lane)), range.stamp);
+        is_so = true;
+    }
+    return is_so;
+}
+
+// A lane that finds a store it had been waiting for. Loads of the emulator see no store to come; real ones can,
+// unless whoever overwrites a word has synchronised with those who took what was in it.
+void Machine::NoteTaken(const Lane &lane, Word &word, uint64_t number)
+{
+    if (number != word.Newest() || word.At(number).writer.epoch.time == 0)
+        return;
+    if (word.taken != number)
+        word.takers.clear();
+    word.taken = number;
+    for (const Mark &taker : word.takers)
+        if (taker.epoch.lane == lane.clock.Now().lane || taker.epoch.lane.team != lane.team)
+            return;
+    word.takers.push_back(Mark{lane.clock.Now(), memory_.Intern(lane.site)});
+}
+
+void Machine::CheckTaken(const Lane &lane, const Word &word)
+{
+    for (const Mark &taker : word.takers)
+        if (word.taken == word.Newest() && !lane.clock.Knows(taker.epoch))
+            FailRace(lane, word.address, word.bytes, taker, "a race: a word is overwritten that was taken");
 }
 
 void Machine::Put(Lane &lane, Word &word, Stored stored, Order order, Scope scope, const Site &site)
@@ -144,19 +202,48 @@ void Machine::Put(Lane &lane, Word &word, Stored stored, Order order, Scope scop
 uint64_t Machine::Load(const void *p, uint32_t bytes, Order order, Scope scope, const Site &site)
 {
     Lane &lane = Step(order == Order::RELAXED ? "relaxed load" : "acquire load", site);
-    Word &word = WordFor(lane, p, bytes, false);
 
+    return Find(lane, WordFor(lane, p, bytes, false), order, scope, site);
+}
+
+uint64_t Machine::LoadFlagged(const void *p, const Site &site)
+{
+    Lane &lane = Step("load of a flagged word", site);
+    Word &word = WordFor(lane, p, 8, false);
+    uint64_t value = Find(lane, word, Order::RELAXED, Scope::SYSTEM, site);
+
+    NoteTaken(lane, word, lane.found);
+    return value;
+}
+
+// One of the stores that the lane may find; its number is lane.found.
+uint64_t Machine::Find(Lane &lane, Word &word, Order order, Scope scope, const Site &site)
+{
     CheckScopes(lane, word, scope, false);
-    uint64_t number = words_.Choose(word, lane.clock, random(), lane.looks > 0);
-    TakeFrom(lane, word, number, order, scope, site);
-    Note(word.At(number).value[0]);
-    return word.At(number).value[0];
+    lane.found = words_.Choose(word, lane.clock, random(), lane.looks > 0);
+    TakeFrom(lane, word, lane.found, order, scope, site);
+    Note(word.At(lane.found).value[0]);
+    return word.At(lane.found).value[0];
 }
 
 void Machine::Store(void *p, uint32_t bytes, uint64_t value, Order order, Scope scope, const Site &site)
 {
     Lane &lane = Step(order == Order::RELAXED ? "relaxed store" : "release store", site);
-    Word &word = WordFor(lane, p, bytes, true);
+
+    Place(lane, WordFor(lane, p, bytes, true), value, order, scope, site);
+}
+
+void Machine::StoreFlagged(void *p, uint64_t value, const Site &site)
+{
+    Lane &lane = Step("store of a flagged word", site);
+    Word &word = WordFor(lane, p, 8, true);
+
+    CheckTaken(lane, word);
+    Place(lane, word, value, Order::RELAXED, Scope::SYSTEM, site);
+}
+
+void Machine::Place(Lane &lane, Word &word, uint64_t value, Order order, Scope scope, const Site &site)
+{
     Stored stored;
 
     CheckScopes(lane, word, scope, true);
@@ -165,7 +252,7 @@ void Machine::Store(void *p, uint32_t bytes, uint64_t value, Order order, Scope 
     Put(lane, word, std::move(stored), order, scope, site);
 }
 
-// It always finds the newest, and its store carries on what that one released.
+// It always finds the newest. Its store does not carry on what that one released, as one in C++ would.
 bool Machine::CompareSwap(void *p, uint32_t bytes, uint64_t from, uint64_t to, Order order, const Site &site)
 {
     Lane &lane = Step("compare and swap", site);

@@ -122,8 +122,8 @@ void Machine::ArriveWarp(Collective collective, const char *operation)
         return;
     }
     warp.arrived = 0;
-    changes_++;
-    CompleteWarp(team, index);
+    CompleteWarp(team,
+                 index); /* no change that pollers wait for, unless it stores: its lanes may be pollers */
     for (size_t i = first; i < first + kWarp; i++)
         if (&team.lanes[i] != &lane)
             MakeReady(team.lanes[i]);
@@ -223,6 +223,7 @@ void Machine::CompleteLines(Lane *const *lanes, Collective collective)
         Word &word = WordFor(first, first.line, 128, stores);
         CheckScopes(first, word, Scope::SYSTEM, stores);
         if (stores) {
+            CheckTaken(first, word);
             Stored stored;
             for (unsigned i = 0; i < kLineLanes; i++) {
                 stored.value[2 * i] = lanes[group * kLineLanes + i]->value;
@@ -233,6 +234,7 @@ void Machine::CompleteLines(Lane *const *lanes, Collective collective)
         }
         uint64_t number = words_.Choose(word, first.clock, random(), first.looks > 0);
         TakeFrom(first, word, number, Order::RELAXED, Scope::SYSTEM, first.site);
+        NoteTaken(first, word, number);
         for (unsigned i = 0; i < kLineLanes; i++) {
             lanes[group * kLineLanes + i]->value = word.At(number).value[2 * i];
             lanes[group * kLineLanes + i]->high = word.At(number).value[2 * i + 1];

@@ -273,6 +273,7 @@ void Machine::Abandon()
     actors_.clear();
     pollers_.clear();
     stops_.clear();
+    overwritten_.clear();
     live_ = 0;
 }
 

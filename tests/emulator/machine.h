@@ -58,6 +58,7 @@ struct Lane : Runnable {
     uint64_t seen = 0;
     unsigned looks = 0;
     size_t poll_index = 0;
+    uint64_t found = 0; // number of the store that its last load found
 
     // Where it stands, for reports.
     const char *operation = "starts";
@@ -167,6 +168,8 @@ class Machine
                 const Site &site);
 
     uint64_t Load(const void *p, uint32_t bytes, Order order, Scope scope, const Site &site);
+    uint64_t LoadFlagged(const void *p, const Site &site);
+    void StoreFlagged(void *p, uint64_t value, const Site &site);
     void Store(void *p, uint32_t bytes, uint64_t value, Order order, Scope scope, const Site &site);
     bool CompareSwap(void *p, uint32_t bytes, uint64_t from, uint64_t to, Order order, const Site &site);
     void Fence(Scope scope, const Site &site);
@@ -184,6 +187,11 @@ class Machine
     bool WaitUntil(rondo_line *line, uint64_t target, rondo_line *stop, Order order, Scope scope,
                    const Site &site);
     bool PollAgain(rondo_line *stop, const Site &site);
+
+    // All bytes become value, whoever reads them: as the memory of a process that other processes have mapped.
+    // Who reads them races with nothing from here on, and knows of what came before it after its block's next
+    // barrier and a fence, as of a store that a relaxed load finds.
+    void Overwrite(void *p, size_t bytes, unsigned char value, const Site &site = Site::Here());
     void Breathe(const Site &site);
 
     [[noreturn]] void Fail(Fault kind, const std::string &what);
@@ -218,6 +226,12 @@ class Machine
     void TakeFrom(Lane &lane, Word &word, uint64_t number, Order order, Scope scope, const Site &site);
     void Put(Lane &lane, Word &word, Stored stored, Order order, Scope scope, const Site &site);
     void WakeWaiters(Word &word);
+    uint64_t Find(Lane &lane, Word &word, Order order, Scope scope, const Site &site);
+    void Place(Lane &lane, Word &word, uint64_t value, Order order, Scope scope, const Site &site);
+    void NoteTaken(const Lane &lane, Word &word, uint64_t number);
+    void CheckTaken(const Lane &lane, const Word &word);
+    static void Keep(Lane &lane, Scope distance, const Stamp &stamp);
+    bool IsOverwritten(Lane &lane, const void *p, size_t bytes);
     [[noreturn]] void FailRace(const Lane &lane, const void *p, size_t bytes, const Mark &other,
                                const char *why);
     bool ArriveBlock(Collective collective, bool verdict, bool orders);
@@ -238,6 +252,11 @@ class Machine
     std::vector<std::pair<std::string, std::function<void(Lane &)>>> actors_;
     std::vector<Lane *> pollers_;
     std::vector<rondo_line *> stops_;
+    struct Overwritten {
+        const unsigned char *begin, *end;
+        Stamp stamp;
+    };
+    std::vector<Overwritten> overwritten_;
     std::vector<rondo_fiber *> idle_;
     unsigned live_ = 0; // lanes of launches
     uint64_t changes_ = 1, operations_ = 0, digest_ = 0;

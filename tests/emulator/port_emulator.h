@@ -296,7 +296,7 @@ RONDO_INLINE bool claim(uint32_t *word, RONDO_SITE)
 
 RONDO_INLINE struct ll_word load_ll(const struct ll_word *from, RONDO_SITE)
 {
-    uint64_t bits = emulated().Load(from, 8, Order::RELAXED, emulator::Scope::SYSTEM, site);
+    uint64_t bits = emulated().LoadFlagged(from, site);
 
     return {(uint32_t)bits, (uint32_t)(bits >> 32)};
 }
@@ -304,8 +304,7 @@ RONDO_INLINE struct ll_word load_ll(const struct ll_word *from, RONDO_SITE)
 RONDO_INLINE void store_ll(struct ll_word *to, struct ll_word word, RONDO_SITE)
 {
     if (!IsRemoved(site.mutant))
-        emulated().Store(to, 8, word.data | (uint64_t)word.flag << 32, Order::RELAXED,
-                         emulator::Scope::SYSTEM, site);
+        emulated().StoreFlagged(to, word.data | (uint64_t)word.flag << 32, site);
 }
 
 // Two accesses, in either order, with other lanes between them: that is what may be seen of one.

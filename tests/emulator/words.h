@@ -48,6 +48,10 @@ struct Word {
     };
     std::vector<Reader> readers;
     std::vector<Lane *> waiters; // for a value; the machine's
+    // Of a word that carries a flag: who found its newest store so far, each lane's first time. Only lanes of
+    // the team that was first: others look for a store to come.
+    std::vector<Mark> takers;
+    uint64_t taken = 0; // number of the store
 
     uint64_t Newest() const
     {
