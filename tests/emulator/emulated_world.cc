@@ -287,26 +287,41 @@ void Communicator::Reset()
                     std::memcpy(memory.Host(buffer->emulated), buffer->initial.data(), buffer->bytes);
 }
 
+void Communicator::EnqueueAside(unsigned rank, unsigned launch, bool is_over)
+{
+    Launch beside;
+
+    beside.rank = static_cast<int>(rank);
+    beside.lanes = 1;
+    beside.teams = {{0, 0}};
+    beside.body = [this, rank, launch, is_over](Lane &) { aside(rank, launch, is_over); };
+    if (aside)
+        machine_.Enqueue(beside);
+}
+
 Failure Communicator::RunOnly(uint64_t seed)
 {
     Reset();
+    if (before_run)
+        before_run();
     for (rondo_rank_page *page : pages_)
         machine_.AddStop(&page->stop);
-    for (auto &plans : plans_)
+    for (unsigned i = 0; i < plans_.size(); i++)
         for (unsigned rank = 0; rank < shape_.ranks; rank++) {
-            const rondo_kernel_args *args = &plans[rank].args;
+            const rondo_kernel_args *args = &plans_[i][rank].args;
             Launch launch;
             launch.rank = static_cast<int>(rank);
             launch.lanes = shape_.lanes;
-            launch.teams = plans[rank].teams;
+            launch.teams = plans_[i][rank].teams;
             launch.body = [args](Lane &lane) { RunEmulatedKernel(lane, args); };
-            if (!absent[rank] && !launch.teams.empty())
-                machine_.Enqueue(launch);
+            if (absent[rank] || launch.teams.empty())
+                continue;
+            EnqueueAside(rank, i, false);
+            machine_.Enqueue(launch);
+            EnqueueAside(rank, i, true);
         }
     if (shape_.has_network)
         machine_.AddActor("progress engine", [this](Lane &) { RunEngine(); });
-    if (before_run)
-        before_run();
     return machine_.Run(seed);
 }
 
@@ -358,11 +373,28 @@ bool Communicator::HasPosted()
     return false;
 }
 
-unsigned char Communicator::LastByteOf(unsigned rank)
+unsigned char *Communicator::Result(unsigned rank, uint64_t *bytes_out)
 {
     const Buffer &buffer = buffers_[0][0][rank].recv;
 
-    return static_cast<unsigned char *>(machine_.memory().Host(buffer.emulated))[buffer.bytes - 1];
+    *bytes_out = buffer.bytes;
+    return static_cast<unsigned char *>(machine_.memory().Host(buffer.emulated));
+}
+
+bool Communicator::IsRight(unsigned rank)
+{
+    uint64_t bytes = 0;
+    const unsigned char *result = Result(rank, &bytes);
+
+    return std::memcmp(result, buffers_[0][0][rank].recv.cpu.data(), bytes) == 0;
+}
+
+unsigned char Communicator::LastByteOf(unsigned rank)
+{
+    uint64_t bytes = 0;
+    const unsigned char *result = Result(rank, &bytes);
+
+    return result[bytes - 1];
 }
 
 unsigned Communicator::ListOf(unsigned rank, unsigned launch, unsigned index)

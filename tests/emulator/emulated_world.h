@@ -46,8 +46,9 @@ struct Call {
     int redop = RONDO_REDOP_SUM;
     uint64_t count = 100;
     int root = 0;
-    unsigned offset = 0;  // bytes by which buffers are out of alignment
-    bool is_exact = true; // small whole numbers: every order of the fold gives one result
+    unsigned offset = 0;     // bytes by which buffers are out of alignment
+    bool is_exact = true;    // small whole numbers: every order of the fold gives one result
+    bool is_chained = false; // sends what the call before received, to where that was sent from
 
     std::string Name() const;
 };
@@ -76,6 +77,14 @@ class Communicator
     // After a run: what lanes left, against the reference and the CPU device.
     Failure CheckResults();
 
+    // Where the host finds the first result of a rank; whether it is what the CPU device makes.
+    unsigned char *Result(unsigned rank, uint64_t *bytes_out);
+    bool IsRight(unsigned rank);
+
+    // What the user does with the first call's buffers of a rank, which are its own again: other values
+    // everywhere. is_mapped: as memory that peers may still read, see Machine::Overwrite.
+    void Reuse(unsigned rank, bool is_mapped);
+
     // After a run: whether any slot was posted; the last byte of a rank's first result, 0xc3 where nobody
     // wrote.
     bool HasPosted();
@@ -92,6 +101,9 @@ class Communicator
 
     // Ranks that launch nothing.
     std::vector<bool> absent;
+
+    // What a lane of its own does on the stream of a rank, before each launch or after it.
+    std::function<void(unsigned rank, unsigned launch, bool is_over)> aside;
 
     // Called at each start of a run, to add actors.
     std::function<void()> before_run;
@@ -174,6 +186,7 @@ class Communicator
     bool Expected(const Call &call, const std::vector<Buffers> &all, unsigned rank, uint64_t index,
                   uint64_t *raw_out);
     void RunEngine();
+    void EnqueueAside(unsigned rank, unsigned launch, bool is_over);
 
     Machine &machine_;
     Shape shape_;

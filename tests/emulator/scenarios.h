@@ -25,6 +25,22 @@ std::vector<Scenario> DataScenarios();
 // Stops, faults, notes.
 std::vector<Scenario> TroubleScenarios();
 
+// What ranks and their users do at moments that matter: memory is used again, nobody waits, flags come round.
+std::vector<Scenario> MomentScenarios();
+
+// One call on two channels, of ranks whose slots hold 128 bytes.
+Scenario MakeScenario(const char *name, rondo_operation operation, unsigned ranks, uint64_t count,
+                      void (*prepare)(Communicator &), Failure (*run)(Communicator &, uint64_t));
+
+// Adds the watch thread, and somebody who raises stop on one rank at any moment; nobody reports a fault.
+void AddStopper(Communicator &c);
+
+// Adds the watch thread alone.
+void AddWatch(Communicator &c);
+
+// A run that may be stopped, and has no fault, no results.
+Failure RunUntilStop(Communicator &c, uint64_t seed);
+
 // The same over each protocol, which has_network leaves to SIMPLE alone.
 void AddOverProtocols(const Scenario &scenario, std::vector<Scenario> &scenarios);
 

@@ -63,6 +63,13 @@ void RaiseSometime(Communicator &c)
     raise_stop(where, c.Page(rank), RONDO_STOP_VALUE(RONDO_STOP_ABORT, -1), nullptr);
 }
 
+} // namespace
+
+void AddWatch(Communicator &c)
+{
+    c.before_run = [&c] { c.machine().AddActor("watch thread", [&c](Lane &) { SpreadStop(c, false); }); };
+}
+
 void AddStopper(Communicator &c)
 {
     c.before_run = [&c] {
@@ -70,6 +77,21 @@ void AddStopper(Communicator &c)
         c.machine().AddActor("stopper", [&c](Lane &) { RaiseSometime(c); });
     };
 }
+
+Failure RunUntilStop(Communicator &c, uint64_t seed)
+{
+    Failure failure = c.RunOnly(seed);
+
+    if (!failure)
+        failure = c.CheckEnd();
+    for (unsigned rank = 0; !failure && rank < c.shape().ranks; rank++)
+        if (c.machine().memory().Host(c.FaultOf(rank, 0))->code != 0)
+            failure = {Fault::WRONG, "a stop became a fault"};
+    return failure;
+}
+
+namespace
+{
 
 bool IsStopped(Communicator &c)
 {
@@ -79,16 +101,9 @@ bool IsStopped(Communicator &c)
 // Either the run was stopped, and is no fault; or it is as if nothing had been.
 Failure RunStopped(Communicator &c, uint64_t seed)
 {
-    Failure failure = c.RunOnly(seed);
+    Failure failure = RunUntilStop(c, seed);
 
-    if (!failure)
-        failure = c.CheckEnd();
-    for (unsigned rank = 0; !failure && rank < c.shape().ranks; rank++)
-        if (c.machine().memory().Host(c.FaultOf(rank, 0))->code != 0)
-            failure = {Fault::WRONG, "a stop became a fault"};
-    if (!failure && !IsStopped(c))
-        failure = c.CheckResults();
-    return failure;
+    return failure || IsStopped(c) ? failure : c.CheckResults();
 }
 
 // Stop was there before the launch: nothing may move, although all could.
@@ -220,6 +235,28 @@ Failure RunOtherBytes(Communicator &c, uint64_t seed)
     return RunFaulty(c, seed, ncclInternalError);
 }
 
+// Rank 0 can read one byte of the last rank's memory, and not what it is offered.
+void SpoilWindows(Communicator &c)
+{
+    unsigned other = c.shape().ranks - 1;
+
+    for (rondo_work *work : c.Works(0, 0))
+        c.machine().memory().Host(work->peers)[other].window = {1, 1, nullptr};
+    AddWatch(c);
+}
+
+Failure RunElsewhere(Communicator &c, uint64_t seed)
+{
+    Failure failure = c.RunOnly(seed);
+    const rondo_fault &fault = *c.machine().memory().Host(c.FaultOf(0, 0));
+
+    if (!failure && (fault.code != ncclInternalError || fault.peer + 1 != static_cast<int>(c.shape().ranks)))
+        failure = {Fault::WRONG, "rank 0 has not refused memory outside its window"};
+    if (!failure && c.LastByteOf(0) != 0xc3)
+        failure = {Fault::WRONG, "rank 0 has read outside its window"};
+    return failure ? failure : c.CheckEnd();
+}
+
 // A work that nobody should have planned, on every rank.
 void SpoilKinds(Communicator &c)
 {
@@ -239,13 +276,16 @@ struct NoteReader {
         const rondo_work *work = c.Works(1, 0)[index];
         rondo_note *note = &c.Page(1)->notes[c.ListOf(1, 0, index)];
         rondo_trouble::machine where{&c.Page(1)->stop};
-        rondo_wait_kind kind = work->kind == RONDO_WORK_SEND ? RONDO_WAIT_SEND : RONDO_WAIT_RECV;
+        bool sends = work->kind == RONDO_WORK_SEND || work->peers;
+        rondo_wait_kind kind = sends ? RONDO_WAIT_SEND : RONDO_WAIT_RECV;
+        int32_t peer =
+            work->peers ? work->root - 1 : work->root; /* direct: the first reader behind the root */
         unsigned polls = 0;
 
         while (load_acquire<scope::SYSTEM>(&note->wait) != kind)
             if (!poll_again(where, polls))
                 return;
-        if (load_relaxed(&note->peer) != work->root || load_relaxed(&note->number) != work->number ||
+        if (load_relaxed(&note->peer) != peer || load_relaxed(&note->number) != work->number ||
             load_relaxed(&note->sequence) != 1 || load_relaxed(&note->operation) != work->operation)
             emulated().Fail(Fault::WRONG, "a note that is not whole");
         if (--unseen == 0)
@@ -274,8 +314,10 @@ Failure RunOnlyAndCheck(Communicator &c, uint64_t seed)
     return failure ? failure : c.CheckEnd();
 }
 
-Scenario Make(const char *name, rondo_operation operation, unsigned ranks, uint64_t count,
-              void (*prepare)(Communicator &), Failure (*run)(Communicator &, uint64_t))
+} // namespace
+
+Scenario MakeScenario(const char *name, rondo_operation operation, unsigned ranks, uint64_t count,
+                      void (*prepare)(Communicator &), Failure (*run)(Communicator &, uint64_t))
 {
     Scenario scenario;
     Call call;
@@ -293,25 +335,39 @@ Scenario Make(const char *name, rondo_operation operation, unsigned ranks, uint6
     return scenario;
 }
 
+namespace
+{
+
 // The same of works that read their peers' memory.
 void AddDirect(std::vector<Scenario> &scenarios)
 {
     std::vector<Scenario> direct;
 
     for (rondo_operation operation : {RONDO_OP_ALL_REDUCE, RONDO_OP_ALL_GATHER, RONDO_OP_REDUCE_SCATTER}) {
-        direct.push_back(Make("direct, stop at any time", operation, 3, 300, AddStopper, RunStopped));
-        direct.push_back(Make("direct, stop before", operation, 3, 60, RaiseBefore, RunRaisedBefore));
-        direct.push_back(
-            Make("direct, other fingerprint", operation, 3, 200, SpoilFingerprints, RunOtherFingerprint));
+        direct.push_back(MakeScenario("direct, stop at any time", operation, 3, 300, AddStopper, RunStopped));
+        direct.push_back(MakeScenario("direct, stop before", operation, 3, 60, RaiseBefore, RunRaisedBefore));
+        direct.push_back(MakeScenario("direct, other fingerprint", operation, 3, 200, SpoilFingerprints,
+                                      RunOtherFingerprint));
     }
-    direct.push_back(Make("direct, other fingerprint writes nothing", RONDO_OP_ALL_REDUCE, 3, 60,
-                          SpoilFingerprints, RunWritesNothing));
+    direct.push_back(MakeScenario("direct, other fingerprint writes nothing", RONDO_OP_ALL_REDUCE, 3, 60,
+                                  SpoilFingerprints, RunWritesNothing));
+    direct.push_back(
+        MakeScenario("direct, memory elsewhere", RONDO_OP_ALL_GATHER, 3, 60, SpoilWindows, RunElsewhere));
     for (Scenario &scenario : direct) {
         scenario.shape.is_direct = true;
         scenarios.push_back(scenario);
         scenario.shape.bounced = 0b101;
         scenario.name += ", some bounced";
         scenarios.push_back(scenario);
+    }
+    /* All go in pieces: cut otherwise, and a root that waits for readers that never come. */
+    scenarios.push_back(
+        MakeScenario("direct, other bytes", RONDO_OP_ALL_REDUCE, 3, 300, SpoilBytes, RunOtherBytes));
+    scenarios.push_back(
+        MakeScenario("direct, notes", RONDO_OP_BROADCAST, 3, 600, AddNoteReaders, RunOnlyAndCheck));
+    for (size_t i = scenarios.size() - 2; i < scenarios.size(); i++) {
+        scenarios[i].shape.is_direct = true;
+        scenarios[i].shape.bounced = 0b111;
     }
 }
 
@@ -323,23 +379,24 @@ std::vector<Scenario> TroubleScenarios()
 
     for (rondo_operation operation : {RONDO_OP_ALL_REDUCE, RONDO_OP_ALL_GATHER, RONDO_OP_SEND,
                                       RONDO_OP_BROADCAST, RONDO_OP_REDUCE_SCATTER, RONDO_OP_REDUCE}) {
-        plain.push_back(Make("stop at any time", operation, 3, 300, AddStopper, RunStopped));
-        plain.push_back(Make("stop before", operation, 3, 60, RaiseBefore, RunRaisedBefore));
-        plain.push_back(Make("other fingerprint", operation, 3, 200, SpoilFingerprints, RunOtherFingerprint));
+        plain.push_back(MakeScenario("stop at any time", operation, 3, 300, AddStopper, RunStopped));
+        plain.push_back(MakeScenario("stop before", operation, 3, 60, RaiseBefore, RunRaisedBefore));
+        plain.push_back(
+            MakeScenario("other fingerprint", operation, 3, 200, SpoilFingerprints, RunOtherFingerprint));
     }
-    plain.push_back(Make("other fingerprint on one channel", RONDO_OP_BROADCAST, 3, 200, SpoilOneChannel,
-                         RunOtherChannel));
-    plain.push_back(Make("other bytes", RONDO_OP_ALL_REDUCE, 3, 300, SpoilBytes, RunOtherBytes));
-    plain.push_back(Make("other bytes", RONDO_OP_SEND, 3, 300, SpoilBytes, RunOtherBytes));
-    plain.push_back(Make("notes", RONDO_OP_SEND, 4, 600, AddNoteReaders, RunOnlyAndCheck));
+    plain.push_back(MakeScenario("other fingerprint on one channel", RONDO_OP_BROADCAST, 3, 200,
+                                 SpoilOneChannel, RunOtherChannel));
+    plain.push_back(MakeScenario("other bytes", RONDO_OP_ALL_REDUCE, 3, 300, SpoilBytes, RunOtherBytes));
+    plain.push_back(MakeScenario("other bytes", RONDO_OP_SEND, 3, 300, SpoilBytes, RunOtherBytes));
+    plain.push_back(MakeScenario("notes", RONDO_OP_SEND, 4, 600, AddNoteReaders, RunOnlyAndCheck));
     plain.back().launches[0][0].root = 2;
-    plain.push_back(Make("other fingerprint writes nothing", RONDO_OP_ALL_REDUCE, 3, 60, SpoilFingerprints,
-                         RunWritesNothing));
-    plain.push_back(Make("unsound work", RONDO_OP_ALL_REDUCE, 2, 60, SpoilKinds, RunOtherBytes));
+    plain.push_back(MakeScenario("other fingerprint writes nothing", RONDO_OP_ALL_REDUCE, 3, 60,
+                                 SpoilFingerprints, RunWritesNothing));
+    plain.push_back(MakeScenario("unsound work", RONDO_OP_ALL_REDUCE, 2, 60, SpoilKinds, RunOtherBytes));
     for (int redop : {RONDO_REDOP_SUM, RONDO_REDOP_PREMULSUM}) {
         Scenario copy =
-            Make(redop == RONDO_REDOP_SUM ? "stop before, copy" : "stop before, copy that computes",
-                 RONDO_OP_ALL_REDUCE, 1, 3u << 18, RaiseBefore, RunRaisedBefore);
+            MakeScenario(redop == RONDO_REDOP_SUM ? "stop before, copy" : "stop before, copy that computes",
+                         RONDO_OP_ALL_REDUCE, 1, 3u << 18, RaiseBefore, RunRaisedBefore);
         copy.shape.channels = 1;
         copy.launches[0][0].dtype = ncclInt8;
         copy.launches[0][0].redop = redop;
@@ -348,6 +405,8 @@ std::vector<Scenario> TroubleScenarios()
     for (const Scenario &scenario : plain)
         AddOverProtocols(scenario, scenarios);
     AddDirect(scenarios);
+    for (const Scenario &scenario : MomentScenarios())
+        scenarios.push_back(scenario);
     return scenarios;
 }
 
