@@ -1,6 +1,6 @@
 // Today's kernels on many lanes: every kind, against the reference and the CPU device, in many orders.
 //
-// RONDO_EMULATOR_SEEDS (20) orders are tried of each case; RONDO_EMULATOR_STRENGTH (3; 2 with sanitizers)
+// RONDO_EMULATOR_SEEDS (20; 5 with sanitizers) orders are tried of each case; RONDO_EMULATOR_STRENGTH (3; 2)
 // columns meet in every way. More seeds: a longer run.
 #include "../kernels/reference.h"
 #include "covering_rows.h"
@@ -16,6 +16,12 @@ namespace emulator
 namespace
 {
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr unsigned kUsualSeeds = 5, kUsualStrength = 2;
+#else
+constexpr unsigned kUsualSeeds = 20, kUsualStrength = 3;
+#endif
+
 unsigned FromEnvironment(const char *name, unsigned otherwise)
 {
     const char *text = getenv(name);
@@ -24,7 +30,7 @@ unsigned FromEnvironment(const char *name, unsigned otherwise)
 
 unsigned Seeds()
 {
-    return FromEnvironment("RONDO_EMULATOR_SEEDS", 20);
+    return FromEnvironment("RONDO_EMULATOR_SEEDS", kUsualSeeds);
 }
 
 // The columns of the covering array.
@@ -122,12 +128,7 @@ void RunSeeds(Machine &machine, const Scenario &scenario, unsigned seeds)
 
 TEST(Kernels, EveryKindInEveryShape)
 {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    const unsigned usual = 2;
-#else
-    const unsigned usual = 3;
-#endif
-    unsigned strength = FromEnvironment("RONDO_EMULATOR_STRENGTH", usual);
+    unsigned strength = FromEnvironment("RONDO_EMULATOR_STRENGTH", kUsualStrength);
     std::vector<Row> rows = CoveringRows(kSizes, strength);
     Machine machine(0);
 
