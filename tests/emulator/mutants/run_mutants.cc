@@ -4,7 +4,7 @@
 //
 // Each mutant runs in a process of its own, N at a time (2). What noticed it when the table in the known file was
 // written is tried first. Prints a line each, writes the table, and exits with 1 if a mutant that is not
-// listed in equivalents.inc survives N seeds (20), or one that is listed there does not, or a row of that list
+// listed in equivalents.inc survives N seeds (6), or one that is listed there does not, or a row of that list
 // names no mutant.
 #include "known_killers.h"
 
@@ -56,7 +56,7 @@ const char *WhyEquivalent(const Mutant &mutant)
 
 struct Options {
     const char *table = nullptr, *known = "";
-    unsigned only = 0, seeds = 20, jobs = 2;
+    unsigned only = 0, seeds = 6, jobs = 2;
 };
 
 // A child that judges one mutant.
