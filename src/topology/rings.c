@@ -6,28 +6,14 @@
  */
 #include "topology/rings.h"
 
+#include "places.h"
+
 #include <stdbool.h>
 #include <string.h>
-
-static bool is_same_host(const struct rondo_place *a, const struct rondo_place *b)
-{
-    return a->host == b->host;
-}
 
 static bool is_same_process(const struct rondo_place *a, const struct rondo_place *b)
 {
     return a->host == b->host && a->process == b->process;
-}
-
-/* Whether no lower rank is at the same place. */
-static bool is_lowest(const struct rondo_place *places, int rank,
-                      bool (*is_same)(const struct rondo_place *, const struct rondo_place *))
-{
-    for (int lower = 0; lower < rank; lower++) {
-        if (is_same(&places[lower], &places[rank]))
-            return false;
-    }
-    return true;
 }
 
 /* Append the ranks of the process whose lowest rank is `first`; returns the new length. */
