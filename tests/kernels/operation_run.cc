@@ -68,6 +68,11 @@ bool Operation::IsDirect() const
     return kind >= RONDO_WORK_DIRECT_ALL_REDUCE && kind <= RONDO_WORK_DIRECT_SCATTER;
 }
 
+bool Operation::IsTree() const
+{
+    return kind == RONDO_WORK_TREE_UP;
+}
+
 std::string Operation::Name() const
 {
     static const char *const kinds[] = {
@@ -79,7 +84,7 @@ std::string Operation::Name() const
            std::to_string(count) + " chunk " + std::to_string(chunk) + " root " + std::to_string(root) +
            (in_place ? " in place" : "") + (precise ? " precise" : "") + " offset " + std::to_string(offset) +
            " channels " + std::to_string(channels) + " bounced " + std::to_string(bounced) +
-           (is_apart ? " apart" : "");
+           (is_apart ? " apart" : "") + (IsTree() ? " hosts " + std::to_string(hosts) : "");
 }
 
 OperationRun::OperationRun(World &world, const Operation &operation, unsigned seed)
@@ -230,6 +235,8 @@ rondo_work OperationRun::MakeWork(unsigned rank, unsigned channel, uint64_t firs
     work.protocol = static_cast<uint8_t>(operation_.IsDirect() ? RONDO_PROTOCOL_SIMPLE : world_.protocol);
     work.root = operation_.root;
     work.channel = channel;
+    if (operation_.IsTree())
+        return work;
     if (!operation_.IsDirect()) {
         work.from = world_.RingFrom(rank, channel);
         work.to = world_.RingTo(rank, channel);
@@ -250,9 +257,50 @@ rondo_work OperationRun::MakeWork(unsigned rank, unsigned channel, uint64_t firs
     return work;
 }
 
+uint64_t OperationRun::Share() const
+{
+    return (operation_.count + operation_.channels - 1) / operation_.channels;
+}
+
+rondo_tree_node OperationRun::NodeOf(unsigned rank, unsigned channel) const
+{
+    std::vector<rondo_place> places(world_.Ranks());
+    rondo_tree_node node;
+
+    for (unsigned r = 0; r < world_.Ranks(); r++)
+        places[r].host = r % (1 + operation_.hosts % world_.Ranks());
+    rondo_tree_build(places.data(), static_cast<int>(world_.Ranks()), static_cast<int>(rank),
+                     static_cast<int>(channel % RONDO_TREES), &node);
+    return node;
+}
+
+// Up in one list, and down in the other.
+void OperationRun::AddTree(rondo_work work, unsigned rank)
+{
+    rondo_tree_node node = NodeOf(rank, work.channel);
+    directs_.emplace_back();
+    std::vector<rondo_peer_ends> &peers = directs_.back().peers;
+
+    peers.resize(RONDO_TREE_PORTS);
+    for (unsigned port = 0; port < RONDO_TREE_PORTS; port++) {
+        int32_t peer = port == RONDO_TREE_PARENT ? node.parent : node.child[port - RONDO_TREE_CHILD];
+        if (peer < 0)
+            continue;
+        peers[port].from = world_.TreeFrom(rank, static_cast<unsigned>(peer), work.channel);
+        peers[port].to = world_.TreeTo(rank, static_cast<unsigned>(peer), work.channel);
+    }
+    work.peers = peers.data();
+    world_.Add(rank, work.channel, 0, work);
+    work.kind = RONDO_WORK_TREE_DOWN;
+    work.redop = RONDO_REDOP_SUM;
+    work.send = nullptr;
+    if (node.parent >= 0)
+        world_.Add(rank, work.channel, 1, work);
+}
+
 void OperationRun::AddWorks(uint64_t fingerprint)
 {
-    uint64_t share = (operation_.count + operation_.channels - 1) / operation_.channels;
+    uint64_t share = Share();
 
     for (unsigned channel = 0; channel < operation_.channels; channel++) {
         uint64_t first = std::min(operation_.count, channel * share);
@@ -260,11 +308,28 @@ void OperationRun::AddWorks(uint64_t fingerprint)
         for (unsigned rank = 0; count > 0 && rank < world_.Ranks(); rank++) {
             rondo_work work = MakeWork(rank, channel, first, count);
             work.fingerprint = fingerprint;
-            world_.Add(rank, channel, 0, work);
+            if (operation_.IsTree())
+                AddTree(work, rank);
+            else
+                world_.Add(rank, channel, 0, work);
         }
         if (operation_.IsDirect() && count > 0)
             ConnectDirect(channel, first_direct);
     }
+}
+
+// What a rank sends to its parent: the first child's, its own, the others', rounded once.
+Value OperationRun::FoldedByTree(unsigned rank, unsigned channel, uint64_t index) const
+{
+    rondo_tree_node node = NodeOf(rank, channel);
+    int op = operation_.redop;
+    Value sum = Enter(type_, op, ScalarOf(rank), Load(type_, buffers_[rank].input[index]));
+
+    for (int c = 0; c < RONDO_TREE_CHILDREN && node.child[c] >= 0; c++) {
+        Value child = FoldedByTree(static_cast<unsigned>(node.child[c]), channel, index);
+        sum = c == 0 ? Apply(type_, op, child, sum) : Apply(type_, op, sum, child);
+    }
+    return operation_.precise || node.parent < 0 ? sum : Load(type_, Store(type_, sum));
 }
 
 // Ranks folded in order; narrow types are rounded between steps unless precise or direct, which the inputs make
@@ -274,6 +339,12 @@ uint64_t OperationRun::Folded(uint64_t index) const
     int op = operation_.redop;
     Value sum;
 
+    if (operation_.IsTree()) {
+        unsigned channel = static_cast<unsigned>(index / Share()), root = 0;
+        while (NodeOf(root, channel).parent >= 0)
+            root++;
+        return Store(type_, Leave(type_, op, ScalarOf(0), FoldedByTree(root, channel, index)));
+    }
     for (unsigned rank = 0; rank < world_.Ranks(); rank++) {
         Value own = Enter(type_, op, ScalarOf(rank), Load(type_, buffers_[rank].input[index]));
         sum = rank == 0 ? own : Apply(type_, op, sum, own);

@@ -6,6 +6,8 @@
 #include "reference.h"
 #include "wired_world.h"
 
+#include "topology/trees.h"
+
 #include <deque>
 #include <string>
 
@@ -31,10 +33,14 @@ struct Operation {
     unsigned bounced = 0;
     bool is_apart = false;
 
+    // Trees: the ranks are dealt round so many hosts, one more than this modulo the ranks.
+    unsigned hosts = 0;
+
     rondo_operation Pattern() const; // what it does, whichever way
     bool IsReduction() const;
     bool IsChain() const;
     bool IsDirect() const;
+    bool IsTree() const; // TREE_UP stands for it and TREE_DOWN
     std::string Name() const;
 };
 
@@ -58,7 +64,7 @@ class OperationRun
     }
 
   private:
-    // What a direct work of one rank and channel needs.
+    // What a direct or tree work of one rank and channel needs.
     struct Direct {
         std::vector<rondo_peer_ends> peers;
         std::vector<rondo_source> sources;
@@ -80,6 +86,10 @@ class OperationRun
     rondo_window Window(unsigned rank, const Direct &direct) const;
     void ConnectDirect(unsigned channel, uint64_t first_direct);
     rondo_work MakeWork(unsigned rank, unsigned channel, uint64_t first, uint64_t count);
+    uint64_t Share() const; // of a channel, but for the last ones
+    rondo_tree_node NodeOf(unsigned rank, unsigned channel) const;
+    void AddTree(rondo_work work, unsigned rank);
+    reference::Value FoldedByTree(unsigned rank, unsigned channel, uint64_t index) const;
     uint64_t Folded(uint64_t index) const;
     bool Expected(unsigned rank, uint64_t index, uint64_t &raw_out) const;
 

@@ -62,7 +62,7 @@ TEST_P(Fault, OtherOperationIsNamed)
 {
     for (rondo_work_kind kind :
          {RONDO_WORK_RING_ALL_REDUCE, RONDO_WORK_RING_ALL_GATHER, RONDO_WORK_RING_REDUCE_SCATTER,
-          RONDO_WORK_RING_BROADCAST, RONDO_WORK_RING_REDUCE, RONDO_WORK_CHAIN_ALL_REDUCE,
+          RONDO_WORK_RING_BROADCAST, RONDO_WORK_RING_REDUCE, RONDO_WORK_CHAIN_ALL_REDUCE, RONDO_WORK_TREE_UP,
           RONDO_WORK_DIRECT_ALL_REDUCE, RONDO_WORK_DIRECT_ALL_GATHER, RONDO_WORK_DIRECT_REDUCE_SCATTER,
           RONDO_WORK_DIRECT_BROADCAST, RONDO_WORK_DIRECT_REDUCE, RONDO_WORK_DIRECT_ALL_TO_ALL,
           RONDO_WORK_DIRECT_GATHER, RONDO_WORK_DIRECT_SCATTER})
@@ -70,7 +70,9 @@ TEST_P(Fault, OtherOperationIsNamed)
             if (Operation{kind}.IsDirect() && GetParam() != RONDO_PROTOCOL_SIMPLE)
                 continue; /* it knows no other */
             World world(4, 1, SlotBytes(GetParam()), GetParam());
-            OperationRun run(world, SomeOperation(kind), 1);
+            Operation operation = SomeOperation(kind);
+            operation.hosts = 3;
+            OperationRun run(world, operation, 1);
             run.AddWorks(111);
             world.Amend(odd, [](rondo_work &work) { work.fingerprint = 222; });
             EXPECT_FALSE(world.Run(Kernel()));
@@ -136,13 +138,14 @@ TEST_P(Stop, EndsEveryWorkAtAnyMoment)
 {
     for (int kind = 0; kind < RONDO_WORK_NUM; kind++)
         for (unsigned at = 0; at < 200; at++) {
-            if (kind >= RONDO_WORK_SEND && kind <= RONDO_WORK_COPY)
-                continue;
+            if (kind >= RONDO_WORK_TREE_DOWN && kind <= RONDO_WORK_COPY)
+                continue; /* no collectives by themselves */
             World world(3, 1, SlotBytes(GetParam()), GetParam());
             Operation operation = SomeOperation(static_cast<rondo_work_kind>(kind));
             if (operation.IsDirect() && GetParam() != RONDO_PROTOCOL_SIMPLE)
                 continue; /* it knows no other */
             operation.bounced = at % 8;
+            operation.hosts = at;
             OperationRun run(world, operation, at);
             bool raised = false;
 
@@ -291,6 +294,57 @@ TEST(Unsound, DirectWorksAreRefused)
         EXPECT_FALSE(world.Run(Kernel()));
         EXPECT_FALSE(world.Deadlocked());
         EXPECT_EQ(world.Fault(1).code, static_cast<uint32_t>(ncclInternalError)) << "spoiled work " << i;
+    }
+}
+
+// Of four ranks on four hosts the third has a parent and two children.
+TEST(Unsound, TreeWorksAreRefused)
+{
+    const std::vector<std::function<void(rondo_work &)>> spoil = {
+        [](rondo_work &work) { work.protocol = RONDO_PROTOCOL_NUM; },
+        [](rondo_work &work) { work.peers = nullptr; },
+        [](rondo_work &work) { work.chunk = 0; },
+        [](rondo_work &work) { work.chunk = kSlotBytes / 4 + 1; },
+        [](rondo_work &work) { work.peers[0].from = nullptr; },
+        [](rondo_work &work) { work.peers[0].to = nullptr; },
+        [](rondo_work &work) { work.peers[1].from = nullptr; },
+        [](rondo_work &work) { work.peers[2].to = nullptr; },
+        [](rondo_work &work) {
+            for (unsigned port = 0; port < RONDO_TREE_PORTS; port++)
+                work.peers[port].from = work.peers[port].to = nullptr;
+        },
+    };
+
+    for (rondo_work_kind kind : {RONDO_WORK_TREE_UP, RONDO_WORK_TREE_DOWN})
+        for (size_t i = 0; i < spoil.size(); i++) {
+            World world(4, 1, kSlotBytes);
+            Operation operation = SomeOperation(RONDO_WORK_TREE_UP);
+            operation.hosts = 3;
+            OperationRun run(world, operation, 1);
+            run.AddWorks(1);
+            world.Amend(2, [&](rondo_work &work) {
+                if (work.kind == kind)
+                    spoil[i](work);
+            });
+            EXPECT_FALSE(world.Run(Kernel()));
+            EXPECT_FALSE(world.Deadlocked());
+            EXPECT_EQ(world.Fault(2).code, static_cast<uint32_t>(ncclInternalError)) << "spoiled work " << i;
+        }
+}
+
+// What comes down may need more room than it has bytes: it takes the places of partial sums.
+TEST(Unsound, TreeChunkThatFitsOnlyNarrow)
+{
+    for (rondo_work_kind kind : {RONDO_WORK_TREE_UP, RONDO_WORK_TREE_DOWN}) {
+        World world(2, 1, kSlotBytes, RONDO_PROTOCOL_LL);
+        Operation operation = SomeOperation(RONDO_WORK_TREE_UP);
+        operation.dtype = ncclFloat8e4m3;
+        operation.chunk = 112;
+        OperationRun run(world, operation, 1);
+        run.AddWorks(1);
+        world.Amend(1, [&](rondo_work &work) { work.flags |= work.kind == kind ? RONDO_WORK_PRECISE : 0; });
+        EXPECT_FALSE(world.Run(Kernel()));
+        EXPECT_EQ(world.Fault(1).code, static_cast<uint32_t>(ncclInternalError));
     }
 }
 

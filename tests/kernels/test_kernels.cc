@@ -16,8 +16,8 @@ constexpr uint64_t kFingerprint = 0x1234567890abcdefull;
 std::vector<rondo_work_kind> FindCollectives()
 {
     std::vector<rondo_work_kind> kinds;
-#define RONDO_WORK(id, receives, sends, reduces, in_bytes, peers) \
-    if ((receives && sends) || peers)                             \
+#define RONDO_WORK(id, receives, sends, reduces, in_bytes, peers)              \
+    if ((receives && sends) || peers || RONDO_WORK_##id == RONDO_WORK_TREE_UP) \
         kinds.push_back(RONDO_WORK_##id);
 #include "device/works.def"
 #undef RONDO_WORK
@@ -27,10 +27,12 @@ std::vector<rondo_work_kind> FindCollectives()
 const std::vector<rondo_work_kind> kCollectives = FindCollectives();
 
 // What direct works may do in several ways: no bounce, all, or some ranks; in one process or in several.
+// Trees: on any number of hosts.
 void AddWays(Operation &operation, unsigned turn)
 {
     operation.bounced = turn % 4 == 0 ? 0 : turn % 4 == 1 ? ~0u : turn * 2654435761u >> 16;
     operation.is_apart = turn / 4 % 2;
+    operation.hosts = turn / 3;
     if (operation.Pattern() == RONDO_OP_ALL_TO_ALL)
         operation.in_place = false; // it has no such thing
 }
@@ -209,9 +211,9 @@ INSTANTIATE_TEST_SUITE_P(Kinds, Collective, testing::ValuesIn(FindWays()), NameO
 // Sums that are exact in the accumulator are rounded once.
 TEST(Precise, NarrowSumsAreRoundedOnce)
 {
-    for (rondo_work_kind kind :
-         {RONDO_WORK_RING_ALL_REDUCE, RONDO_WORK_RING_REDUCE_SCATTER, RONDO_WORK_RING_REDUCE,
-          RONDO_WORK_DIRECT_ALL_REDUCE, RONDO_WORK_DIRECT_REDUCE_SCATTER, RONDO_WORK_DIRECT_REDUCE})
+    for (rondo_work_kind kind : {RONDO_WORK_RING_ALL_REDUCE, RONDO_WORK_RING_REDUCE_SCATTER,
+                                 RONDO_WORK_RING_REDUCE, RONDO_WORK_TREE_UP, RONDO_WORK_DIRECT_ALL_REDUCE,
+                                 RONDO_WORK_DIRECT_REDUCE_SCATTER, RONDO_WORK_DIRECT_REDUCE})
         for (const Type &type : Types())
             for (unsigned ranks = 2; IsNarrow(type.id) && ranks <= 8; ranks++) {
                 rondo_protocol protocol = kProtocols[ranks % std::size(kProtocols)];
@@ -222,6 +224,7 @@ TEST(Precise, NarrowSumsAreRoundedOnce)
                 operation.chunk = kChunkBytes / 4; /* of float */
                 operation.precise = true;
                 operation.channels = 2;
+                operation.hosts = ranks / 2;
                 operation.inputs = Inputs::SIXTEENTHS;
                 RunOne(world, operation, Isas().back().kernel, ranks);
                 if (HasFatalFailure())
@@ -257,6 +260,54 @@ TEST(Deterministic, ChainsAndDirectWorksFoldInRankOrder)
                     if (HasFatalFailure())
                         return;
                 }
+}
+
+// Bit by bit: at every node the first child, the own input, the other children, rounded once for all of them.
+TEST(Tree, NodesFoldInTheOrderOfChildren)
+{
+    unsigned turn = 0;
+
+    for (const Type &type : Types())
+        for (int redop = 0; redop < RONDO_REDOP_NUM; redop++)
+            for (const Isa &isa : Isas())
+                for (rondo_protocol protocol : kProtocols) {
+                    unsigned ranks = 8 + turn % 3, channels = 1 + turn % 2;
+                    World world(ranks, channels, SlotBytes(protocol), protocol);
+                    Operation operation{RONDO_WORK_TREE_UP};
+                    operation.dtype = type.id;
+                    operation.redop = redop;
+                    operation.count = 60 + turn % 13;
+                    operation.chunk = 1 + turn % 32;
+                    operation.precise = turn / 3 % 2;
+                    operation.channels = channels;
+                    operation.hosts = turn;
+                    operation.inputs = Inputs::ANY;
+                    RunOne(world, operation, isa.kernel, turn++);
+                    if (HasFatalFailure())
+                        return;
+                }
+}
+
+// Whoever comes first, the two lists of all ranks get on.
+TEST(Tree, RanksInAnyOrder)
+{
+    for (unsigned seed = 1; seed <= 60; seed++) {
+        rondo_protocol protocol = kProtocols[seed % std::size(kProtocols)];
+        unsigned ranks = 2 + seed % 8, channels = 1 + seed % 2;
+        World world(ranks, channels, SlotBytes(protocol), protocol);
+        Operation operation{RONDO_WORK_TREE_UP};
+        operation.count = 40 * ranks + seed;
+        operation.chunk = 4;
+        operation.channels = channels;
+        operation.hosts = seed;
+        operation.in_place = seed / 2 % 2;
+        world.SetOrder(seed);
+        for (unsigned i = 0; i < 3; i++) {
+            RunOne(world, operation, Isas().back().kernel, seed * 3 + i);
+            if (HasFatalFailure())
+                return;
+        }
+    }
 }
 
 // Several works in one list, and several launches, over the same connections.

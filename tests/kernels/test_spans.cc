@@ -360,6 +360,60 @@ TEST_F(SpanTest, CombineInBlocks)
                 }
 }
 
+// What two or three children sent, of either wire, and the own input: folded in their order and rounded once,
+// from any alignment, also where the result replaces the input.
+TEST_F(SpanTest, JoinsRoundOnce)
+{
+    unsigned turn = 0;
+
+    for (const Type &type : Types())
+        for (int op = 0; op < RONDO_REDOP_NUM; op++)
+            for (const Isa &isa : Isas())
+                for (unsigned way = 0; way < 8; way++) {
+                    bool wide = way & 1, finishes = way & 2;
+                    uint32_t children = 2 + (way >> 2);
+                    unsigned n = turn % 2 ? 1 + turn % 37 : 700 + turn % 64, shift = turn % 16;
+                    unsigned wire = wide ? type.wide_bytes : type.bytes;
+                    unsigned result = finishes ? type.bytes : wire;
+                    bool in_place = finishes && turn % 3 == 0;
+                    std::vector<uint64_t> raw = RandomRaw(type, false, turn % 5);
+                    std::vector<unsigned char> own(shift + n * type.bytes), out(shift * 3 + n * result),
+                        in[3];
+                    const void *sent[3] = {};
+                    std::vector<uint64_t> expected(n);
+                    for (unsigned c = 0; c < children; c++) {
+                        in[c].resize(shift + c + n * wire);
+                        sent[c] = in[c].data() + shift + c;
+                    }
+                    auto wired = [&](const Value &v) { return wide ? StoreWide(type, v) : Store(type, v); };
+                    auto unwired = [&](uint64_t r) { return wide ? LoadWide(type, r) : Load(type, r); };
+                    for (unsigned i = 0; i < n; i++) {
+                        uint64_t mine = raw[(i * 5 + i / 700) % raw.size()];
+                        Value sum;
+                        PutRaw(&own[shift + i * type.bytes], type.bytes, mine);
+                        for (unsigned c = 0; c < children; c++) {
+                            uint64_t theirs = wired(Load(type, raw[(i * (7 + 4 * c) + c) % raw.size()]));
+                            PutRaw(&in[c][shift + c + i * wire], wire, theirs);
+                            sum = c == 0 ? Apply(type, op, unwired(theirs),
+                                                 Enter(type, op, ScalarFor(type, op), Load(type, mine)))
+                                         : Apply(type, op, sum, unwired(theirs));
+                        }
+                        expected[i] =
+                            finishes ? Store(type, Leave(type, op, ScalarFor(type, op), sum)) : wired(sum);
+                    }
+                    unsigned char *target = in_place ? &own[shift] : &out[shift * 3];
+                    const rondo_spans &spans = (*isa.spans[type.id])[op][wide];
+                    (finishes ? spans.join_finish : spans.join)(target, sent, children, &own[shift], n,
+                                                                ScalarFor(type, op));
+                    for (unsigned i = 0; i < n; i++)
+                        ASSERT_TRUE(
+                            Same(type, wide && !finishes, GetRaw(target + i * result, result), expected[i]))
+                            << isa.name << ' ' << type.name << ' ' << OpName(op) << ", element " << i
+                            << " of " << n << ", " << children << " children, way " << way;
+                    turn++;
+                }
+}
+
 // Every code of every narrow type, widened exactly.
 TEST_F(SpanTest, WideningIsExactForEveryCode)
 {

@@ -66,10 +66,10 @@ void MakeStale(unsigned char *slots, uint64_t slot_bytes, rondo_protocol protoco
 
 } // namespace
 
-// Keys of direct connections begin here. Those have one protocol.
-constexpr unsigned kDirect = 1000;
+// Keys of trees begin here; those of direct connections, which have one protocol.
+constexpr unsigned kTree = 500, kDirect = 1000;
 
-// key: channel + 1 of a ring, 0 of the pair's own, channel + kDirect of direct works.
+// key: channel + 1 of a ring, 0 of the pair's own, channel + kTree, channel + kDirect of direct works.
 World::Connection &World::Connect(unsigned from, unsigned to, unsigned key)
 {
     rondo_protocol made_for = key >= kDirect ? RONDO_PROTOCOL_SIMPLE : protocol;
@@ -133,6 +133,16 @@ rondo_end *World::PairTo(unsigned rank, unsigned peer)
 rondo_end *World::PairFrom(unsigned rank, unsigned peer)
 {
     return &Connect(peer, rank, 0).from;
+}
+
+rondo_end *World::TreeTo(unsigned rank, unsigned peer, unsigned channel)
+{
+    return &Connect(rank, peer, kTree + channel).to;
+}
+
+rondo_end *World::TreeFrom(unsigned rank, unsigned peer, unsigned channel)
+{
+    return &Connect(peer, rank, kTree + channel).from;
 }
 
 rondo_end *World::DirectTo(unsigned rank, unsigned peer, unsigned channel)

@@ -75,6 +75,8 @@ class World
     rondo_end *RingFrom(unsigned rank, unsigned channel);
     rondo_end *PairTo(unsigned rank, unsigned peer);
     rondo_end *PairFrom(unsigned rank, unsigned peer);
+    rondo_end *TreeTo(unsigned rank, unsigned peer, unsigned channel);
+    rondo_end *TreeFrom(unsigned rank, unsigned peer, unsigned channel);
     rondo_end *DirectTo(unsigned rank, unsigned peer, unsigned channel);
     rondo_end *DirectFrom(unsigned rank, unsigned peer, unsigned channel);
 

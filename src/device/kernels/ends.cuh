@@ -32,9 +32,13 @@ struct ends {
     struct rondo_end *from, *to; /* NULL where the work has none */
     uint64_t received, sent;     /* next steps */
 
-    RONDO_MEMBER explicit ends(const job &j)
-        : of(j), from(j.work->from), to(j.work->to), received(from ? load_plain(&from->step) : 0),
+    RONDO_MEMBER ends(const job &j, struct rondo_end *source, struct rondo_end *target)
+        : of(j), from(source), to(target), received(from ? load_plain(&from->step) : 0),
           sent(to ? load_plain(&to->step) : 0)
+    {
+    }
+
+    RONDO_MEMBER explicit ends(const job &j) : ends(j, j.work->from, j.work->to)
     {
     }
 

@@ -55,6 +55,11 @@ RONDO_INLINE share_elements elements_of(const cell_share &share, uint64_t n, uin
     return held;
 }
 
+/* What of a part goes through one end of several. */
+struct passage {
+    bool takes, posts;
+};
+
 template <class Wire> struct flagged_ends : ends {
     static constexpr uint32_t window = RONDO_FLAGGED_WINDOW;
     uint32_t parts = 0; /* of this work */
@@ -117,39 +122,73 @@ template <class Wire> struct flagged_ends : ends {
             cell[k - share.first] = k == 0 ? of.work->fingerprint : bytes;
     }
 
-    /* Move this lane's shares of n elements of stride bytes each: body(out, in, first, count) makes what goes
-     * out of what came in. */
+    /* Move this lane's shares of n elements of stride bytes each through N ends at once: body(out, in, first,
+     * count) makes what goes out through all that post of what came in, in[e] through the end e that takes.
+     * */
+    template <unsigned N, class Body>
+    static RONDO_MEMBER bool move_through(const flagged_ends *at, const passage *how, uint64_t out_bytes,
+                                          uint64_t n, uint64_t stride, const Body &body)
+    {
+        uint64_t cells = HEAD_CELLS + rondo_pieces(n * stride, CELL_BYTES), shares = Wire::shares(cells);
+        bool posts = false;
+
+        for (unsigned e = 0; e < N; e++)
+            posts |= how[e].posts;
+        for (uint64_t base = (uint64_t)warp_index() * WARP_LANES; base < shares; base += lane_count()) {
+            cell_share share = Wire::share_at(base + warp_lane(), cells);
+            share_elements held = elements_of(share, n, stride);
+            uint64_t in[N][Wire::SHARE_CELLS], out[Wire::SHARE_CELLS];
+            const void *came[N];
+
+            for (unsigned e = 0; e < N; e++) {
+                const flagged_ends &end = at[e];
+
+                came[e] = in[e] + held.cell;
+                if (how[e].takes &&
+                    !end.find([&] { return Wire::look(end.arrived(), end.received, share, in[e]); }))
+                    return false;
+            }
+            for (unsigned k = 0; posts && k < share.cells; k++)
+                out[k] = 0; /* what nobody reads travels too, and must not be what was here before */
+            if (held.count > 0)
+                body(out + held.cell, came, held.first, held.count);
+            for (unsigned e = 0; e < N; e++) {
+                if (how[e].posts) {
+                    at[e].write_head(share, out_bytes, out);
+                    Wire::store(at[e].outgoing(), at[e].sent, share, out);
+                }
+            }
+        }
+        for (unsigned e = 0; e < N; e++) {
+            if (how[e].posts)
+                Wire::refresh(at[e].outgoing(), at[e].sent, at[e].to->slot_bytes, cells);
+        }
+        return true;
+    }
+
     template <class Body>
     RONDO_MEMBER bool move_shares(bool takes, bool posts, uint64_t out_bytes, uint64_t n, uint64_t stride,
                                   const Body &body) const
     {
-        uint64_t cells = HEAD_CELLS + rondo_pieces(n * stride, CELL_BYTES), shares = Wire::shares(cells);
+        const passage how = {takes, posts};
 
-        for (uint64_t base = (uint64_t)warp_index() * WARP_LANES; base < shares; base += lane_count()) {
-            cell_share share = Wire::share_at(base + warp_lane(), cells);
-            share_elements held = elements_of(share, n, stride);
-            uint64_t in[Wire::SHARE_CELLS], out[Wire::SHARE_CELLS];
-
-            if (takes && !find([&] { return Wire::look(arrived(), received, share, in); }))
-                return false;
-            for (unsigned k = 0; posts && k < share.cells; k++)
-                out[k] = 0; /* what nobody reads travels too, and must not be what was here before */
-            if (held.count > 0)
-                body(out + held.cell, in + held.cell, held.first, held.count);
-            if (posts) {
-                write_head(share, out_bytes, out);
-                Wire::store(outgoing(), sent, share, out);
-            }
-        }
-        if (posts)
-            Wire::refresh(outgoing(), sent, to->slot_bytes, cells);
-        return true;
+        return move_through<1>(this, &how, out_bytes, n, stride,
+                               [&](void *out, const void *const *in, uint64_t first, uint64_t count) {
+                                   body(out, in[0], first, count);
+                               });
     }
 
     RONDO_MEMBER bool end_part(bool moved, bool takes, bool posts)
     {
         if (!agree_all(moved))
             return false;
+        step_on(takes, posts);
+        return true;
+    }
+
+    /* After that agreement. */
+    RONDO_MEMBER void step_on(bool takes, bool posts)
+    {
         received += takes;
         sent += posts;
         if (lane_index() == 0) {
@@ -158,7 +197,6 @@ template <class Wire> struct flagged_ends : ends {
             if (takes && received % RONDO_CREDIT_STEPS == 0)
                 publish(of.where, from->consumed, received, from->peer);
         }
-        return true;
     }
 
     /* A part that is received or not, and sent or not. */

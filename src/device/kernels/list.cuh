@@ -14,6 +14,7 @@
 #include "kernels/protocol_ll128.cuh"
 #include "kernels/protocol_simple.cuh"
 #include "kernels/ring.cuh"
+#include "kernels/tree.cuh"
 
 namespace RONDO_KERNELS
 {
@@ -83,11 +84,32 @@ RONDO_INLINE bool has_peers(const job &j, uint64_t bytes)
     return true;
 }
 
+/* The same of a tree work: neighbours at all that both ways lead to, and a parent for what goes down. */
+RONDO_INLINE bool has_ports(const job &j, uint64_t wire_bytes)
+{
+    const struct rondo_work &w = *j.work;
+    bool has_any = false;
+
+    if (j.args->ranks < 2 || !w.peers)
+        return false;
+    for (uint32_t p = 0; p < RONDO_TREE_PORTS; p++) {
+        const struct rondo_peer_ends &peer = w.peers[p];
+
+        if (!peer.from && !peer.to)
+            continue;
+        if (!fits(w, peer.from, wire_bytes) || !fits(w, peer.to, wire_bytes))
+            return false;
+        has_any = true;
+    }
+    return w.kind == RONDO_WORK_TREE_UP ? has_any : !is_tree_root(w);
+}
+
 RONDO_INLINE bool is_sound(const job &j)
 {
     const struct rondo_work &w = *j.work;
     const requirements needs = requirements_of(w.kind);
-    bool wide = needs.reduces && (w.flags & RONDO_WORK_PRECISE);
+    bool is_tree = w.kind == RONDO_WORK_TREE_UP || w.kind == RONDO_WORK_TREE_DOWN;
+    bool wide = (needs.reduces || is_tree) && (w.flags & RONDO_WORK_PRECISE);
     uint64_t wire = needs.in_bytes ? 1 : element_bytes(w.dtype, wide);
 
     if (!needs.known || wire == 0 || w.redop >= RONDO_REDOP_NUM)
@@ -96,6 +118,8 @@ RONDO_INLINE bool is_sound(const job &j)
         return false;
     if (needs.peers)
         return has_peers(j, element_bytes(w.dtype, false));
+    if (is_tree)
+        return has_ports(j, wire);
     return (!needs.receives || fits(w, w.from, wire)) && (!needs.sends || fits(w, w.to, wire));
 }
 
@@ -112,6 +136,12 @@ RONDO_INLINE void refuse(const job &j)
 
     if (lane_index() == 0)
         report_fault(j, ncclInternalError, -1, nothing);
+}
+
+/* How many times wider partial sums are on the wire than results. */
+RONDO_INLINE unsigned wire_spread(const struct rondo_work &w)
+{
+    return (unsigned)(element_bytes(w.dtype, w.flags & RONDO_WORK_PRECISE) / element_bytes(w.dtype, false));
 }
 
 /* Each kind over one protocol. */
@@ -133,6 +163,9 @@ template <class Ends> RONDO_OUTLINE bool move_over(const job &j)
         break;
     case RONDO_WORK_RECV:
         done = p2p_recv(j, ends);
+        break;
+    case RONDO_WORK_TREE_DOWN:
+        done = tree_down<Ends>(j, bytes, wire_spread(*j.work));
         break;
     default: /* a kind that run_list should have given to reduce, or that nobody has written */
         refuse(j);
@@ -164,6 +197,9 @@ RONDO_OUTLINE bool reduce_over(const job &j, const Spans &spans, uint64_t scalar
     case RONDO_WORK_CHAIN_REDUCE_SCATTER:
     case RONDO_WORK_CHAIN_REDUCE:
         done = chain_reduction(j, folder);
+        break;
+    case RONDO_WORK_TREE_UP:
+        done = tree_up<Ends>(j, spans, scalar);
         break;
     default: /* a kind that works.def calls a reduction, and that nobody has written */
         refuse(j);

@@ -50,6 +50,12 @@ struct simple_ends : ends {
     RONDO_MEMBER void hand_over(bool posts, uint64_t bytes, bool frees)
     {
         barrier();
+        hand_on(posts, bytes, frees);
+    }
+
+    /* The same after a barrier. */
+    RONDO_MEMBER void hand_on(bool posts, uint64_t bytes, bool frees)
+    {
         if (lane_index() == 0) {
             if (posts) {
                 struct rondo_slot_head *head = &to->heads[sent % RONDO_SLOTS];

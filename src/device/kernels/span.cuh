@@ -9,7 +9,10 @@
  *   combine  out = left (x0 folded with x1, x2, ..)   all ranks at once, in order, each entered with its own
  *                                                     scalar, never rounded before it has left; second as in finish
  *
- * lane_enter, lane_fold and lane_finish are the same for one lane by itself, whose in and out may be its own
+ *   join, join_finish
+ *            fold and finish of several that arrived (join.cuh)
+ *
+ * lane_enter, lane_fold and so on are the same for one lane by itself, whose in and out may be its own
  * memory: for protocols that deal a slot to lanes in pieces.
  *
  * x has the user's type T, the wire W is T or its accumulator. No pointer needs any alignment. Nothing
@@ -431,8 +434,10 @@ template <class T, class Op> struct combined_spans {
     }
 };
 
+template <class W, class T, class Op> struct joined_spans;
+
 /* The loops of one type, wire and operation. scalar is rondo_work's, as bits of an accumulator. */
-template <class W, class T, class Op> struct typed_spans {
+template <class W, class T, class Op> struct typed_spans : joined_spans<W, T, Op> {
     static RONDO_SPAN void enter(void *out, const void *x, uint64_t n, uint64_t scalar)
     {
         if constexpr (!Op::scales &&
@@ -508,5 +513,7 @@ template <class W, class T, class Op> struct typed_spans {
 };
 
 } // namespace RONDO_KERNELS
+
+#include "kernels/join.cuh"
 
 #endif

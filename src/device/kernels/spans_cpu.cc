@@ -17,12 +17,25 @@ template <class W, class T, class Op> constexpr struct rondo_spans row()
 
     /* Where a block is one lane, its loops are that lane's, and vector code. */
     if constexpr (WARP_LANES == 1)
-        return {typed::enter,  typed::fold,    typed::finish,      typed::alone, typed::enter, typed::fold,
-                typed::finish, typed::combine, typed::scalar_from, sizeof(T),    sizeof(W)};
+        return {typed::enter,       typed::fold,    typed::finish,      typed::alone,       typed::enter,
+                typed::fold,        typed::finish,  typed::join,        typed::join_finish, typed::join,
+                typed::join_finish, typed::combine, typed::scalar_from, sizeof(T),          sizeof(W)};
     else
-        return {typed::enter,       typed::fold,      typed::finish,      typed::alone,
-                typed::lane_enter,  typed::lane_fold, typed::lane_finish, typed::combine,
-                typed::scalar_from, sizeof(T),        sizeof(W)};
+        return {typed::enter,
+                typed::fold,
+                typed::finish,
+                typed::alone,
+                typed::lane_enter,
+                typed::lane_fold,
+                typed::lane_finish,
+                typed::join,
+                typed::join_finish,
+                typed::lane_join,
+                typed::lane_join_finish,
+                typed::combine,
+                typed::scalar_from,
+                sizeof(T),
+                sizeof(W)};
 }
 
 } // namespace RONDO_KERNELS

@@ -14,6 +14,9 @@
 
 #include <stdint.h>
 
+typedef void rondo_join_loop(void *out, const void *const *in, uint32_t count, const void *x, uint64_t n,
+                             uint64_t scalar);
+
 /* One type, wire and operation; see span.cuh for what each does. */
 struct rondo_spans {
     void (*enter)(void *out, const void *x, uint64_t n, uint64_t scalar);
@@ -23,6 +26,7 @@ struct rondo_spans {
     void (*lane_enter)(void *out, const void *x, uint64_t n, uint64_t scalar);
     void (*lane_fold)(void *out, const void *in, const void *x, uint64_t n, uint64_t scalar);
     void (*lane_finish)(void *out, void *second, const void *in, const void *x, uint64_t n, uint64_t scalar);
+    rondo_join_loop *join, *join_finish, *lane_join, *lane_join_finish;
     void (*combine)(void *out, void *second, const struct rondo_source *sources, uint32_t count, uint64_t n);
     uint64_t (*scalar_from)(const void *element);
     uint64_t element, wire; /* bytes */

@@ -93,7 +93,13 @@ struct rondo_gate {
 
 #define RONDO_GATE_OFFSET 64u
 
-/* A peer of a work that has many. */
+/* Where a tree's neighbours are attached: the parent, then the children. Three children: one in the own host
+ * and two in others. */
+#define RONDO_TREE_PARENT 0u
+#define RONDO_TREE_CHILD 1u
+#define RONDO_TREE_PORTS 4u
+
+/* A peer of a work that has many. Of tree works only the ends are used; a port without neighbour has none. */
 struct rondo_peer_ends {
     struct rondo_end *from, *to;
     struct rondo_window window;
@@ -147,16 +153,16 @@ struct rondo_work {
     struct rondo_end *from; /* receives from here; NULL when the kind does not receive */
     struct rondo_end *to;   /* sends to there; NULL likewise */
 
-    /* Direct kinds; NULL for others. A channel's works share all three. */
-    struct rondo_peer_ends *peers; /* [ranks]; the rank's own is unused */
+    /* Direct kinds, peers also the tree kinds; NULL for others. A channel's works share all three. */
+    struct rondo_peer_ends *peers; /* [ranks], the rank's own is unused; of trees [RONDO_TREE_PORTS] */
     struct rondo_source *sources;  /* [ranks]; the kernel's own: what it reads from each rank just now */
     unsigned char *bounce;         /* memory of this rank that all peers can read */
     uint64_t bounce_bytes;
 };
 
-/* The works of one block: two lists that run concurrently, each in order. Collectives use list 0 alone;
- * point to point has its sends in list 0 and its receives in list 1, both ordered by round, so that no
- * cycle of waits can close. */
+/* The works of one block: two lists that run concurrently, each in order. Collectives use list 0 alone, but
+ * trees have what goes down in list 1; point to point has its sends in list 0 and its receives in list 1,
+ * both ordered by round, so that no cycle of waits can close. */
 struct rondo_block {
     uint32_t first[2]; /* index of the list's first work */
     uint32_t works[2]; /* its length */

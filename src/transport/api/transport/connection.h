@@ -11,7 +11,6 @@
 
 #include <stdint.h>
 
-/* The planner asks for RING and PAIR; for the others there is room in the mailboxes, but no kernel yet. */
 enum rondo_connection_kind {
     RONDO_CONNECTION_RING,   /* from the predecessor, to the successor on a ring; one a channel */
     RONDO_CONNECTION_TREE,   /* with the neighbours in a tree; RONDO_TREE_PORTS a channel */
@@ -19,12 +18,6 @@ enum rondo_connection_kind {
     RONDO_CONNECTION_DIRECT, /* the direct collectives; one a channel and peer */
     RONDO_CONNECTION_NUM
 };
-
-/* Where a tree's neighbours are attached: the parent, then the children. Three children: one in the own host
- * and two in others. */
-#define RONDO_TREE_PARENT 0u
-#define RONDO_TREE_CHILD 1u
-#define RONDO_TREE_PORTS 4u
 
 enum rondo_direction { RONDO_SEND, RONDO_RECV };
 
