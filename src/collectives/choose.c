@@ -215,23 +215,24 @@ static ncclResult_t allow(const struct vocabulary *vocabulary, uint64_t masks, c
     return ncclSuccess;
 }
 
-/* Bytes of a step round a ring, when it needs but one a rank. */
-static uint64_t step_bytes(enum rondo_operation operation, uint64_t bytes, uint32_t ranks)
+/* Bytes of a step round a ring, when it needs but one a rank; or of a tree. */
+static uint64_t step_bytes(enum rondo_operation operation, enum rondo_algorithm algorithm, uint64_t bytes,
+                           uint32_t ranks)
 {
     bool is_rooted = rondo_operation_facts(operation)->root != RONDO_ROOT_NONE;
 
-    return is_rooted ? bytes : bytes / ranks + (bytes % ranks != 0);
+    return is_rooted || algorithm == RONDO_ALGORITHM_TREE ? bytes : bytes / ranks + (bytes % ranks != 0);
 }
 
-static enum rondo_protocol choose_protocol(uint64_t allowed, enum rondo_operation operation, uint64_t bytes,
-                                           uint32_t ranks)
+static enum rondo_protocol choose_protocol(uint64_t allowed, enum rondo_operation operation,
+                                           enum rondo_algorithm algorithm, uint64_t bytes, uint32_t ranks)
 {
     static const enum rondo_protocol small[] = {RONDO_PROTOCOL_LL, RONDO_PROTOCOL_LL128,
                                                 RONDO_PROTOCOL_SIMPLE};
     static const enum rondo_protocol large[] = {RONDO_PROTOCOL_SIMPLE, RONDO_PROTOCOL_LL128,
                                                 RONDO_PROTOCOL_LL};
     bool is_small = rondo_operation_facts(operation)->travel == RONDO_TRAVEL_RING &&
-                    step_bytes(operation, bytes, ranks) <= LL_STEP_BYTES;
+                    step_bytes(operation, algorithm, bytes, ranks) <= LL_STEP_BYTES;
     const enum rondo_protocol *by_preference = is_small ? small : large;
 
     while (!(allowed >> *by_preference & 1))
@@ -240,11 +241,15 @@ static enum rondo_protocol choose_protocol(uint64_t allowed, enum rondo_operatio
 }
 
 static ncclResult_t choose_algorithm(const struct rondo_choices *choices, enum rondo_operation operation,
-                                     enum rondo_direct_use direct, enum rondo_algorithm *algorithm_out)
+                                     enum rondo_direct_use direct, bool has_tree,
+                                     enum rondo_algorithm *algorithm_out)
 {
     const uint64_t by_ring = (uint64_t)1 << RONDO_ALGORITHM_RING;
     const uint64_t by_direct = (uint64_t)1 << RONDO_ALGORITHM_DIRECT;
-    uint64_t possible = by_ring | (direct != RONDO_DIRECT_IMPOSSIBLE ? by_direct : 0), allowed = by_ring;
+    const uint64_t by_tree = (uint64_t)1 << RONDO_ALGORITHM_TREE;
+    uint64_t possible =
+        by_ring | (direct != RONDO_DIRECT_IMPOSSIBLE ? by_direct : 0) | (has_tree ? by_tree : 0);
+    uint64_t allowed = by_ring;
     uint64_t protocols = choices->protocols >> (operation - 1) * protocol_words.bits;
     bool is_ring = rondo_operation_facts(operation)->travel == RONDO_TRAVEL_RING;
     ncclResult_t rc = ncclSuccess;
@@ -257,18 +262,23 @@ static ncclResult_t choose_algorithm(const struct rondo_choices *choices, enum r
     if (rc != ncclSuccess)
         return rc;
     /* What can go either way does not go where its protocol is forbidden. */
-    bool is_better = direct == RONDO_DIRECT_FASTER && (protocols >> RONDO_PROTOCOL_SIMPLE & 1);
-    bool is_direct = (allowed & by_direct) && (is_better || !(allowed & by_ring));
-    *algorithm_out = is_direct ? RONDO_ALGORITHM_DIRECT : RONDO_ALGORITHM_RING;
+    bool may_pull = (allowed & by_direct) && (protocols >> RONDO_PROTOCOL_SIMPLE & 1);
+    if ((may_pull && (direct == RONDO_DIRECT_FASTER || !(allowed & by_ring))) || allowed == by_direct)
+        *algorithm_out = RONDO_ALGORITHM_DIRECT;
+    else if ((allowed & (by_ring | by_tree)) == by_tree)
+        *algorithm_out = RONDO_ALGORITHM_TREE;
+    else
+        *algorithm_out = RONDO_ALGORITHM_RING;
     return ncclSuccess;
 }
 
 ncclResult_t rondo_choose(const struct rondo_choices *choices, enum rondo_operation operation, uint64_t bytes,
-                          uint32_t ranks, enum rondo_direct_use direct, struct rondo_choice *choice_out)
+                          uint32_t ranks, enum rondo_direct_use direct, bool has_tree,
+                          struct rondo_choice *choice_out)
 {
     uint64_t protocols = ((uint64_t)1 << RONDO_PROTOCOL_NUM) - 1;
     struct rondo_choice choice;
-    ncclResult_t rc = choose_algorithm(choices, operation, direct, &choice.algorithm);
+    ncclResult_t rc = choose_algorithm(choices, operation, direct, has_tree, &choice.algorithm);
 
     if (rc != ncclSuccess)
         return rc;
@@ -277,7 +287,7 @@ ncclResult_t rondo_choose(const struct rondo_choices *choices, enum rondo_operat
     rc = allow(&protocol_words, choices->protocols, choices->protocol_text, operation, protocols, &protocols);
     if (rc != ncclSuccess)
         return rc;
-    choice.protocol = choose_protocol(protocols, operation, bytes, ranks);
+    choice.protocol = choose_protocol(protocols, operation, choice.algorithm, bytes, ranks);
     *choice_out = choice;
     return ncclSuccess;
 }

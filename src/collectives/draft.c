@@ -9,7 +9,7 @@
 struct rondo_draft_item {
     struct rondo_work work;
     bool is_pair;
-    uint8_t role;
+    uint8_t role; /* which of a block's lists */
     uint32_t key; /* channel, or round */
 };
 
@@ -34,6 +34,13 @@ ncclResult_t rondo_draft_add_ring(struct rondo_draft *draft, uint32_t channel, c
     return add_item(draft, &item);
 }
 
+ncclResult_t rondo_draft_add_down(struct rondo_draft *draft, uint32_t channel, const struct rondo_work *work)
+{
+    struct rondo_draft_item item = {.work = *work, .role = 1, .key = channel};
+
+    return add_item(draft, &item);
+}
+
 ncclResult_t rondo_draft_add_pair(struct rondo_draft *draft, enum rondo_role role, uint32_t round,
                                   const struct rondo_work *work)
 {
@@ -53,7 +60,7 @@ void rondo_draft_fini(struct rondo_draft *draft)
  * index. */
 struct places {
     uint32_t channels; /* used */
-    uint32_t ring[RONDO_CHANNELS_MAX];
+    uint32_t ring[RONDO_ROLES][RONDO_CHANNELS_MAX];
     uint32_t *pair[RONDO_ROLES];   /* [ranks]; NULL without pairs */
     uint32_t *rounds[RONDO_ROLES]; /* those in use, ascending */
     uint32_t used[RONDO_ROLES];    /* how many */
@@ -82,7 +89,7 @@ static ncclResult_t count_items(const struct rondo_draft *draft, uint32_t ranks,
         if (item->is_pair) {
             places->pair[item->role][item->key]++;
         } else {
-            places->ring[item->key]++;
+            places->ring[item->role][item->key]++;
             places->channels = larger(places->channels, item->key + 1);
         }
     }
@@ -116,10 +123,13 @@ static void place_lists(struct places *places, struct rondo_block *blocks)
     uint32_t next = 0;
 
     for (uint32_t channel = 0; channel < places->channels; channel++) {
-        uint32_t works = places->ring[channel];
-        blocks[channel] = (struct rondo_block){.first = {next, next + works}, .works = {works, 0}};
-        places->ring[channel] = next;
-        next += works;
+        for (int role = 0; role < RONDO_ROLES; role++) {
+            uint32_t works = places->ring[role][channel];
+            blocks[channel].first[role] = next;
+            blocks[channel].works[role] = works;
+            places->ring[role][channel] = next;
+            next += works;
+        }
     }
     for (uint32_t i = 0; i < places->pair_blocks; i++) {
         struct rondo_block *block = &blocks[places->channels + i];
@@ -185,7 +195,8 @@ ncclResult_t rondo_draft_finish(const struct rondo_draft *draft, const struct ro
         place_lists(&places, plan->blocks);
         for (size_t i = 0; i < draft->count; i++) {
             const struct rondo_draft_item *item = &draft->items[i];
-            uint32_t *place = item->is_pair ? &places.pair[item->role][item->key] : &places.ring[item->key];
+            uint32_t *place =
+                item->is_pair ? &places.pair[item->role][item->key] : &places.ring[item->role][item->key];
             plan->works[(*place)++] = item->work;
         }
         *plan_out = plan;

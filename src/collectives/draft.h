@@ -1,8 +1,9 @@
 /*
  * draft.h - the works of a launch while they are being collected, each with the list it belongs to.
  *
- * Works of a ring go to the list of their channel in the order they come. Works of point to point go by
- * direction and round; finishing the draft deals the rounds to blocks. plan_pair.c has the reason for rounds.
+ * Works of a ring go to the first list of their channel in the order they come, and so do those of a tree
+ * that go up; what goes down has the second list. Works of point to point go by direction and round;
+ * finishing the draft deals the rounds to blocks. plan_pair.c has the reason for rounds.
  */
 #ifndef RONDO_COLLECTIVES_DRAFT_H
 #define RONDO_COLLECTIVES_DRAFT_H
@@ -24,6 +25,7 @@ enum rondo_role { RONDO_ROLE_SENDS, RONDO_ROLE_RECEIVES, RONDO_ROLES };
 
 /* ncclSystemError: no memory; the draft is as before. */
 ncclResult_t rondo_draft_add_ring(struct rondo_draft *draft, uint32_t channel, const struct rondo_work *work);
+ncclResult_t rondo_draft_add_down(struct rondo_draft *draft, uint32_t channel, const struct rondo_work *work);
 ncclResult_t rondo_draft_add_pair(struct rondo_draft *draft, enum rondo_role role, uint32_t round,
                                   const struct rondo_work *work);
 

@@ -29,8 +29,8 @@ static ncclResult_t add_message(const struct rondo_plan_context *context, const 
     uint32_t ranks = context->layout->ranks;
     int32_t ahead = is_send ? peer - context->rank : context->rank - peer;
     struct rondo_choice choice;
-    ncclResult_t rc =
-        rondo_choose(&context->choices, task->operation, bytes, ranks, RONDO_DIRECT_IMPOSSIBLE, &choice);
+    ncclResult_t rc = rondo_choose(&context->choices, task->operation, bytes, ranks, RONDO_DIRECT_IMPOSSIBLE,
+                                   false, &choice);
 
     if (rc != ncclSuccess)
         return rc;

@@ -22,6 +22,13 @@ enum rondo_direct_use rondo_plan_direct_use(const struct rondo_plan_context *con
 ncclResult_t rondo_plan_direct(const struct rondo_plan_context *context, const struct rondo_task *task,
                                struct rondo_draft *draft);
 
+/* Whether a collective could go by tree, by what all ranks agree on. Pure. */
+bool rondo_plan_has_tree(const struct rondo_plan_context *context, const struct rondo_task *task);
+
+/* Its works when it does. Two ranks or more, count > 0. */
+ncclResult_t rondo_plan_tree(const struct rondo_plan_context *context, const struct rondo_task *task,
+                             enum rondo_protocol protocol, struct rondo_draft *draft);
+
 /* The works of a send or receive with another rank, or of a collective made of such: all-to-all, gather,
  * scatter. Two ranks or more. Sends and receives with oneself are rondo_plan_self's. */
 ncclResult_t rondo_plan_pair(const struct rondo_plan_context *context, const struct rondo_task *task,

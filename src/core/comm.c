@@ -66,6 +66,7 @@ void rondo_comm_put(struct ncclComm *comm)
     for (int r = 0; r < comm->ranks; r++)
         free_ends(&comm->members[r]);
     rondo_comm_free_directs(comm);
+    free(comm->tree_ends);
     rondo_premul_free_all(comm);
     pthread_mutex_destroy(&comm->lock);
     free(comm->look.pulses);

@@ -16,6 +16,7 @@
 
 #include "collectives/plan.h"
 #include "device/device.h"
+#include "topology/trees.h"
 #include "transport/transport.h"
 
 #include "nccl.h"
@@ -104,6 +105,10 @@ struct ncclComm {
     void *stream;                 /* a private one, NULL until needed */
     bool has_watch;               /* a count of the watch thread */
     bool is_exposed;              /* peers may be using the mailbox */
+    struct rondo_tree_node trees[RONDO_TREES];
+    uint32_t tree_levels;
+    struct rondo_peer_ends
+        *tree_ends;               /* [channels][RONDO_PROTOCOL_NUM][RONDO_TREE_PORTS]; NULL until needed */
     struct rondo_window readable; /* what of this rank's memory all peers can read; here is unused */
     struct rondo_direct *directs; /* [channels], those in use are filled; NULL until the first is */
     struct rondo_plan_context context;

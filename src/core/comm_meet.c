@@ -14,6 +14,7 @@
 
 #include "comm_init.h"
 #include "comm_peers.h"
+#include "comm_tree.h"
 #include "retire.h"
 #include "watch.h"
 
@@ -433,9 +434,11 @@ static ncclResult_t prepare_plans(struct ncclComm *comm, bool has_windows)
         return rondo_fail(ncclSystemError, "build %zu rings of %zu ranks: out of memory", channels, ranks);
     }
     bool is_deterministic = (comm->peers[comm->rank].settings & RONDO_SETTING_DETERMINISTIC) != 0;
-    for (size_t r = 0; r < ranks && !is_deterministic;
-         r++) /* all in one place: a ring in rank order, which chains need */
+    for (size_t r = 0; r < ranks; r++)
         places[r] = (struct rondo_place){.host = comm->peers[r].host, .process = comm->peers[r].process};
+    rondo_comm_find_trees(comm, places);
+    if (is_deterministic) /* all in one place: a ring in rank order, which chains need */
+        memset(places, 0, ranks * sizeof(*places));
     rondo_rings_build(places, comm->ranks, (int)channels, comm->order);
     free(places);
     for (size_t i = 0; i < channels * ranks; i++) {
@@ -460,6 +463,8 @@ static ncclResult_t prepare_plans(struct ncclComm *comm, bool has_windows)
         .direct_bytes = direct_bytes,
         .is_mapped = rondo_comm_is_mapped,
         .direct = rondo_comm_direct,
+        .tree_levels = comm->tree_levels,
+        .tree = rondo_comm_tree,
         .owner = comm,
     };
     return rondo_comm_find_windows(comm);

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "collectives/plan.h"
+#include "topology/trees.h"
 
 #include <gtest/gtest.h>
 
@@ -23,9 +24,9 @@ struct PlanDeleter {
 };
 using Plan = std::unique_ptr<rondo_plan, PlanDeleter>;
 
-// (sender, receiver, channel): a connection, whichever end. The channel is -1 for point to point, and counts
-// on from kProtocolWires for each further protocol.
-constexpr int kProtocolWires = 1000;
+// (sender, receiver, channel): a connection, whichever end. The channel is -1 for point to point, counts on
+// from kTreeWires for trees, and from kProtocolWires for each further protocol.
+constexpr int kProtocolWires = 1000, kTreeWires = 500;
 using Wire = std::tuple<int, int, int>;
 
 class World
@@ -82,11 +83,29 @@ class World
         context.direct_bytes = direct_bytes;
         context.is_mapped = &World::IsMapped;
         context.direct = &World::Direct;
+        context.tree_levels = rondo_tree_levels(Places().data(), ranks());
+        context.tree = &World::Tree;
         context.owner = &owners_[rank];
         rondo_plan *plan = nullptr;
         ncclResult_t rc = rondo_plan_build(&context, tasks.data(), tasks.size(), &plan);
         plan_out->reset(plan);
         return rc;
+    }
+
+    // On so many hosts, dealt round.
+    std::vector<rondo_place> Places() const
+    {
+        std::vector<rondo_place> places((size_t)ranks());
+        for (int rank = 0; rank < ranks(); rank++)
+            places[(size_t)rank].host = (uint64_t)(rank % hosts);
+        return places;
+    }
+
+    rondo_tree_node NodeOf(int rank, uint32_t channel) const
+    {
+        rondo_tree_node node;
+        rondo_tree_build(Places().data(), ranks(), rank, (int)(channel % RONDO_TREES), &node);
+        return node;
     }
 
     Wire WireOf(const rondo_end *end) const
@@ -108,6 +127,7 @@ class World
 
     const char *algorithms = nullptr, *protocols = nullptr; // NCCL_ALGO, NCCL_PROTO
     bool is_precise = false, is_deterministic = false;
+    int hosts = 1;
     std::vector<uint32_t> max_pair_blocks;
     bool has_windows = false;
     uint64_t direct_bytes = UINT64_MAX;
@@ -129,10 +149,12 @@ class World
         EXPECT_NE(peer, self->rank);
         EXPECT_TRUE(peer >= 0 && peer < world->ranks());
         bool is_pair = connection->kind == RONDO_CONNECTION_PAIR;
-        EXPECT_TRUE(is_pair || connection->kind == RONDO_CONNECTION_RING);
+        bool is_tree = connection->kind == RONDO_CONNECTION_TREE;
+        EXPECT_TRUE(is_pair || is_tree || connection->kind == RONDO_CONNECTION_RING);
         EXPECT_LT(connection->channel, is_pair ? 1u : world->layout.channels);
         EXPECT_LT(connection->protocol, RONDO_PROTOCOL_NUM);
-        int channel = (is_pair ? -1 : (int)connection->channel) + (int)connection->protocol * kProtocolWires;
+        int channel = (is_pair ? -1 : (int)connection->channel) + (is_tree ? kTreeWires : 0) +
+                      (int)connection->protocol * kProtocolWires;
         if (world->fail_end_after >= 0 && world->fail_end_after-- == 0) {
             rondo_fail(ncclRemoteError, "no way to rank %d", peer);
             return nullptr;
@@ -173,6 +195,28 @@ class World
         return &way.direct;
     }
 
+    // Either end of a connection names the other.
+    static rondo_peer_ends *Tree(void *owner, uint32_t channel, rondo_protocol protocol)
+    {
+        auto *self = (Owner *)owner;
+        rondo_tree_node node = self->world->NodeOf(self->rank, channel);
+        std::vector<rondo_peer_ends> &ports = self->world->trees_[{self->rank, channel, protocol}];
+        ports.resize(RONDO_TREE_PORTS);
+        for (uint32_t port = 0; port < RONDO_TREE_PORTS; port++) {
+            int peer = port == RONDO_TREE_PARENT ? node.parent : node.child[port - RONDO_TREE_CHILD];
+            if (peer < 0)
+                continue;
+            rondo_connection connection = {RONDO_CONNECTION_TREE, protocol, channel, port,
+                                           port == RONDO_TREE_PARENT ? RONDO_TREE_CHILD + node.as_child
+                                                                     : RONDO_TREE_PARENT};
+            ports[port].from = End(owner, RONDO_RECV, peer, &connection);
+            ports[port].to = ports[port].from ? End(owner, RONDO_SEND, peer, &connection) : nullptr;
+            if (!ports[port].to)
+                return nullptr;
+        }
+        return ports.data();
+    }
+
     struct DirectWay {
         std::vector<rondo_peer_ends> peers;
         std::vector<rondo_source> sources;
@@ -181,6 +225,7 @@ class World
 
     std::vector<Owner> owners_;
     std::map<std::pair<int, uint32_t>, DirectWay> directs_;
+    std::map<std::tuple<int, uint32_t, rondo_protocol>, std::vector<rondo_peer_ends>> trees_;
     std::map<std::tuple<int, int, int, int>, std::unique_ptr<rondo_end>> ends_;
     std::map<const rondo_end *, Wire> names_;
 };

@@ -14,7 +14,8 @@
 #include <functional>
 #include <random>
 
-// A part that a rank handles; 0 bytes with has_... set is a slot that only synchronises.
+// A part that a rank handles, through all the connections of its work; 0 bytes with has_... set is a slot
+// that only synchronises.
 struct Action {
     bool receives, sends;
     uint64_t received_bytes, sent_bytes;
@@ -113,8 +114,41 @@ class Simulation
         Script script;
         uint64_t done;
         bool is_open; // script and wires are those of the work at index
-        Slots *in = nullptr, *out = nullptr;
+        std::vector<Slots *> in = {}, out = {};
     };
+
+    // The wires of a work.
+    void Open(List &list, const rondo_work &work)
+    {
+        bool is_up = work.kind == RONDO_WORK_TREE_UP, is_tree = is_up || work.kind == RONDO_WORK_TREE_DOWN;
+        std::vector<const rondo_end *> from = {work.from}, to = {work.to};
+        for (uint32_t port = 0; is_tree && port < RONDO_TREE_PORTS; port++) {
+            const rondo_peer_ends &peer = work.peers[port];
+            bool is_parent = port == RONDO_TREE_PARENT, is_root = !work.peers[RONDO_TREE_PARENT].to;
+            from.push_back(is_up != is_parent ? peer.from : nullptr);
+            to.push_back(is_up == is_parent || is_root ? peer.to : nullptr);
+        }
+        list.in.clear();
+        list.out.clear();
+        for (const rondo_end *end : from) {
+            if (end)
+                list.in.push_back(&wires_[world_.WireOf(end)]);
+        }
+        for (const rondo_end *end : to) {
+            if (end)
+                list.out.push_back(&wires_[world_.WireOf(end)]);
+        }
+    }
+
+    bool MayMove(const List &list, const Action &action, int protocol) const
+    {
+        bool has_come = !action.receives || std::none_of(list.in.begin(), list.in.end(),
+                                                         [](const Slots *in) { return in->slots.empty(); });
+        bool has_room = !action.sends || std::all_of(list.out.begin(), list.out.end(), [&](const Slots *out) {
+            return out->HasCredit(protocol);
+        });
+        return has_come && has_room;
+    }
 
     // One action, or the end of a work; false: the list is finished or waits.
     bool Step(List &list)
@@ -124,8 +158,7 @@ class Simulation
         const rondo_work &work = list.first[list.index];
         if (!list.is_open) {
             list.script = scripts_(list.rank, work);
-            list.in = work.from ? &wires_[world_.WireOf(work.from)] : nullptr;
-            list.out = work.to ? &wires_[world_.WireOf(work.to)] : nullptr;
+            Open(list, work);
             list.done = 0;
             list.is_open = true;
         }
@@ -135,10 +168,9 @@ class Simulation
             return true;
         }
         Action action = list.script.at(list.done);
-        Slots *in = action.receives ? list.in : nullptr, *out = action.sends ? list.out : nullptr;
-        if ((in && in->slots.empty()) || (out && !out->HasCredit(work.protocol)))
+        if (!MayMove(list, action, work.protocol))
             return false;
-        if (in) {
+        for (Slots *in : action.receives ? list.in : std::vector<Slots *>{}) {
             const Slot &slot = in->slots.front();
             if (slot.fingerprint != work.fingerprint || slot.bytes != action.received_bytes) {
                 ADD_FAILURE() << "rank " << list.rank << " expected " << action.received_bytes
@@ -148,7 +180,7 @@ class Simulation
             in->slots.pop_front();
             in->taken++;
         }
-        if (out) {
+        for (Slots *out : action.sends ? list.out : std::vector<Slots *>{}) {
             out->slots.push_back({work.fingerprint, action.sent_bytes});
             out->sent++;
             EXPECT_LE(out->slots.size(), RONDO_SLOTS) << "a slot is overwritten";

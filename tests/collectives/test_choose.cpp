@@ -90,7 +90,8 @@ TEST(Choices, WhatIsNoNameIsRefused)
 rondo_protocol Chosen(const rondo_choices &choices, rondo_operation operation, uint64_t bytes)
 {
     rondo_choice choice = {RONDO_ALGORITHM_NUM, RONDO_PROTOCOL_NUM};
-    EXPECT_EQ(rondo_choose(&choices, operation, bytes, 4, RONDO_DIRECT_IMPOSSIBLE, &choice), ncclSuccess)
+    EXPECT_EQ(rondo_choose(&choices, operation, bytes, 4, RONDO_DIRECT_IMPOSSIBLE, false, &choice),
+              ncclSuccess)
         << rondo_error_last();
     EXPECT_EQ(choice.algorithm, RONDO_ALGORITHM_RING);
     return choice.protocol;
@@ -138,34 +139,37 @@ TEST(Choose, WhatIsImpossibleIsSaid)
 {
     rondo_choice choice = {RONDO_ALGORITHM_NUM, RONDO_PROTOCOL_NUM};
     rondo_choices choices = Parse("tree,nvls;broadcast:ring", nullptr);
-    EXPECT_EQ(rondo_choose(&choices, RONDO_OP_ALL_GATHER, 8, 2, RONDO_DIRECT_IMPOSSIBLE, &choice),
+    EXPECT_EQ(rondo_choose(&choices, RONDO_OP_ALL_GATHER, 8, 2, RONDO_DIRECT_IMPOSSIBLE, false, &choice),
               ncclInvalidUsage);
     EXPECT_EQ(choice.algorithm, RONDO_ALGORITHM_NUM) << "written although refused";
     std::string text = rondo_error_last();
     for (const char *needle : {"AllGather", "NCCL_ALGO=tree,nvls;broadcast:ring", "Ring"})
         EXPECT_NE(text.find(needle), std::string::npos) << text;
-    EXPECT_EQ(rondo_choose(&choices, RONDO_OP_BROADCAST, 8, 2, RONDO_DIRECT_IMPOSSIBLE, &choice),
+    EXPECT_EQ(rondo_choose(&choices, RONDO_OP_BROADCAST, 8, 2, RONDO_DIRECT_IMPOSSIBLE, false, &choice),
               ncclSuccess);
-    EXPECT_EQ(rondo_choose(&choices, RONDO_OP_SEND, 8, 2, RONDO_DIRECT_IMPOSSIBLE, &choice), ncclSuccess)
+    EXPECT_EQ(rondo_choose(&choices, RONDO_OP_SEND, 8, 2, RONDO_DIRECT_IMPOSSIBLE, false, &choice),
+              ncclSuccess)
         << "messages have none";
     choices = Parse(nullptr, "^LL,LL128,Simple");
-    EXPECT_EQ(rondo_choose(&choices, RONDO_OP_SEND, 8, 2, RONDO_DIRECT_IMPOSSIBLE, &choice),
+    EXPECT_EQ(rondo_choose(&choices, RONDO_OP_SEND, 8, 2, RONDO_DIRECT_IMPOSSIBLE, false, &choice),
               ncclInvalidUsage);
     text = rondo_error_last();
     for (const char *needle : {"Send", "NCCL_PROTO=^LL,LL128,Simple", "Simple, LL, LL128"})
         EXPECT_NE(text.find(needle), std::string::npos) << text;
 }
 
-// What a choice between ring and direct comes to, and its error.
+// What a choice between ring, direct and tree comes to, and its error.
 std::string Outcome(const char *algorithms, const char *protocols, rondo_operation operation,
-                    rondo_direct_use direct)
+                    rondo_direct_use direct, bool has_tree = false)
 {
     rondo_choices choices = Parse(algorithms, protocols);
     rondo_choice choice = {RONDO_ALGORITHM_NUM, RONDO_PROTOCOL_NUM};
-    if (rondo_choose(&choices, operation, 1 << 20, 4, direct, &choice) != ncclSuccess)
+    if (rondo_choose(&choices, operation, 1 << 20, 4, direct, has_tree, &choice) != ncclSuccess)
         return rondo_error_last();
-    EXPECT_TRUE(choice.algorithm == RONDO_ALGORITHM_RING || choice.protocol == RONDO_PROTOCOL_SIMPLE);
-    return choice.algorithm == RONDO_ALGORITHM_DIRECT ? "direct" : "ring";
+    EXPECT_TRUE(choice.algorithm != RONDO_ALGORITHM_DIRECT || choice.protocol == RONDO_PROTOCOL_SIMPLE);
+    return choice.algorithm == RONDO_ALGORITHM_DIRECT ? "direct"
+           : choice.algorithm == RONDO_ALGORITHM_TREE ? "tree"
+                                                      : "ring";
 }
 
 TEST(Choose, DirectWhereItIsFasterOrForced)
@@ -198,6 +202,45 @@ TEST(Choose, DirectForcedWhereItIsImpossible)
     for (rondo_operation operation : {RONDO_OP_ALL_TO_ALL, RONDO_OP_GATHER, RONDO_OP_SCATTER, RONDO_OP_SEND})
         EXPECT_EQ(Outcome("direct", nullptr, operation, RONDO_DIRECT_IMPOSSIBLE), "ring")
             << "messages are always possible";
+}
+
+TEST(Choose, TreeWhereNothingElseIsAllowed)
+{
+    const rondo_direct_use impossible = RONDO_DIRECT_IMPOSSIBLE, possible = RONDO_DIRECT_POSSIBLE,
+                           faster = RONDO_DIRECT_FASTER;
+    const rondo_operation operation = RONDO_OP_ALL_REDUCE;
+    for (rondo_direct_use direct : {impossible, possible, faster}) {
+        EXPECT_EQ(Outcome("tree", nullptr, operation, direct, true), "tree");
+        EXPECT_EQ(Outcome("allreduce:tree;ring", nullptr, operation, direct, true), "tree");
+        EXPECT_EQ(Outcome("^ring,direct", "LL128", operation, direct, true), "tree");
+        EXPECT_EQ(Outcome("^ring", "LL,LL128", operation, direct, true), "tree")
+            << "not by a forbidden protocol";
+        EXPECT_EQ(Outcome("^ring", nullptr, operation, direct, true),
+                  direct == impossible ? "tree" : "direct");
+        EXPECT_EQ(Outcome("tree,ring", nullptr, operation, direct, true), "ring");
+        EXPECT_EQ(Outcome(nullptr, nullptr, operation, direct, true), direct == faster ? "direct" : "ring");
+        std::string text = Outcome("tree", nullptr, operation, direct, false);
+        EXPECT_NE(text.find("NCCL_ALGO=tree allows none of what is possible here: Ring"), std::string::npos)
+            << text;
+        text = Outcome("nvls", nullptr, operation, direct, true);
+        EXPECT_NE(text.find("Tree"), std::string::npos) << text;
+    }
+}
+
+// All of it goes through every rank of a tree, and a part through each of a ring.
+TEST(Choose, SmallTreesTakeLL)
+{
+    for (uint64_t bytes = 0; bytes < 10000; bytes += 61) {
+        rondo_choice by_tree, by_broadcast;
+        rondo_choices choices = Parse("allreduce:tree", nullptr);
+        ASSERT_EQ(
+            rondo_choose(&choices, RONDO_OP_ALL_REDUCE, bytes, 4, RONDO_DIRECT_IMPOSSIBLE, true, &by_tree),
+            ncclSuccess);
+        ASSERT_EQ(rondo_choose(&choices, RONDO_OP_BROADCAST, bytes, 4, RONDO_DIRECT_IMPOSSIBLE, false,
+                               &by_broadcast),
+                  ncclSuccess);
+        EXPECT_EQ(by_tree.protocol, by_broadcast.protocol) << bytes;
+    }
 }
 
 } // namespace

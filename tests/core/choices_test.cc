@@ -44,16 +44,73 @@ TEST(Choices, AgreeByMeaning)
 TEST(Choices, WhatIsImpossibleIsRefusedAtTheCall)
 {
     ExpectSuccess(RunRanks(Mode::kProcesses, 2, [&](Party &p) {
-        setenv("NCCL_ALGO", "allreduce:Tree", 1);
+        setenv("NCCL_ALGO", "allreduce:NVLS", 1);
         std::string outcome = p.Init();
         float buffer[2] = {1, 1};
         if (!outcome.empty())
             return outcome;
         outcome = ExpectError(ncclAllReduce(buffer, buffer, 2, ncclFloat, ncclSum, p.comms[0], nullptr),
-                              {"AllReduce", "NCCL_ALGO=allreduce:Tree", "Ring"});
+                              {"AllReduce", "NCCL_ALGO=allreduce:NVLS", "Ring", "Tree"});
         if (!outcome.empty())
             return outcome;
         return std::string(ncclCommAbort(p.comms[0]) == ncclSuccess ? "" : ncclGetLastError(nullptr));
+    }));
+}
+
+// All-reduces go by tree, in and out of place and in groups, and nothing else does.
+TEST(Choices, TreesAreTakenWhereTheyAreAsked)
+{
+    for (const char *protocol : {"Simple", "LL", "LL128"})
+        ExpectSuccess(RunRanks(Mode::kProcesses, 4, [&](Party &p) {
+            setenv("NCCL_ALGO", "Tree", 1);
+            setenv("NCCL_PROTO", protocol, 1);
+            std::string outcome = p.Init();
+            std::vector<float> send(50000, (float)(p.first + 1)), recv(send.size()), again(recv);
+            if (!outcome.empty())
+                return outcome;
+            for (int round = 0; round < 3; round++) {
+                bool is_up = ncclGroupStart() == ncclSuccess;
+                for (auto *to : {&recv, &again})
+                    is_up = is_up && ncclAllReduce(send.data(), to->data(), send.size(), ncclFloat, ncclSum,
+                                                   p.comms[0], nullptr) == ncclSuccess;
+                if (!is_up || ncclGroupEnd() != ncclSuccess)
+                    return std::string(ncclGetLastError(nullptr));
+            }
+            if (Outcome(p.first, p.comms[0],
+                        ncclAllReduce(send.data(), send.data(), send.size(), ncclFloat, ncclAvg, p.comms[0],
+                                      nullptr)) != ncclSuccess)
+                return std::string(ncclGetLastError(p.comms[0]));
+            for (size_t i = 0; i < send.size(); i++)
+                if (recv[i] != 10 || again[i] != 10 || send[i] != 2.5f)
+                    return "element " + std::to_string(i) + " is wrong";
+            outcome =
+                ExpectError(ncclBroadcast(send.data(), send.data(), 2, ncclFloat, 0, p.comms[0], nullptr),
+                            {"Broadcast", "NCCL_ALGO=Tree", "Ring"});
+            p.Barrier();
+            ncclCommAbort(p.comms[0]);
+            return outcome;
+        }));
+}
+
+TEST(Choices, TreesAreRefusedWhereFloatsMustBeDeterministic)
+{
+    ExpectSuccess(RunRanks(Mode::kProcesses, 2, [&](Party &p) {
+        setenv("NCCL_ALGO", "Tree", 1);
+        setenv("RONDO_DETERMINISTIC", "1", 1);
+        std::string outcome = p.Init();
+        int whole[2] = {1, 1};
+        float buffer[2] = {1, 1};
+        if (!outcome.empty())
+            return outcome;
+        ncclResult_t result = Outcome(p.first, p.comms[0],
+                                      ncclAllReduce(whole, whole, 2, ncclInt, ncclSum, p.comms[0], nullptr));
+        if (result != ncclSuccess || whole[1] != 2)
+            return std::string("whole numbers: ") + ncclGetLastError(nullptr);
+        outcome = ExpectError(ncclAllReduce(buffer, buffer, 2, ncclFloat, ncclSum, p.comms[0], nullptr),
+                              {"AllReduce", "NCCL_ALGO=Tree", "Ring"});
+        p.Barrier();
+        ncclCommAbort(p.comms[0]);
+        return outcome;
     }));
 }
 

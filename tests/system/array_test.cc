@@ -34,8 +34,9 @@ enum FactorIndex {
 static const Layout layouts[] = {{1, false},       {1, true},  {2, false}, {2, true},
                                  {3, false, true}, {4, false}, {4, true},  {2, false, true}};
 /* Small collectives go directly only when told to. */
-static const char *const ways[] = {"NCCL_PROTO=", "NCCL_PROTO=Simple", "NCCL_PROTO=LL", "NCCL_PROTO=LL128",
-                                   "RONDO_DIRECT_BYTES=0"};
+static const char *const ways[] = {"NCCL_PROTO=",          "NCCL_PROTO=Simple",
+                                   "NCCL_PROTO=LL",        "NCCL_PROTO=LL128",
+                                   "RONDO_DIRECT_BYTES=0", "NCCL_ALGO=AllReduce:Tree;Ring"};
 static const int kCounts = 16, kEndPlacement = 16;
 
 static std::vector<Factor> factors()

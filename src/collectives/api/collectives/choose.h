@@ -12,6 +12,7 @@
 
 #include "nccl.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -21,6 +22,7 @@ extern "C" {
 enum rondo_algorithm {
     RONDO_ALGORITHM_RING,   /* with RONDO_DETERMINISTIC, along the ranks */
     RONDO_ALGORITHM_DIRECT, /* each rank reads its peers' memory where it lies */
+    RONDO_ALGORITHM_TREE,   /* up to a root and down again */
     RONDO_ALGORITHM_NUM
 };
 
@@ -53,10 +55,12 @@ struct rondo_choice {
 
 /* For an operation that moves bytes in all (of a message: its bytes; with a block for each rank: all blocks)
  * among 2 ranks or more. All-to-all, gather and scatter can always be made of messages, for which there is no
- * name to allow or to forbid. ncclInvalidUsage: what the variables allow does not exist for this operation; the
- * text names the variable, its value, and what is possible. */
+ * name to allow or to forbid. ncclInvalidUsage: what the variables allow does not exist for this operation;
+ * the text names the variable, its value, and what is possible. has_tree: whether it could go by tree, which
+ * it does only where neither a ring nor going directly is allowed. */
 ncclResult_t rondo_choose(const struct rondo_choices *choices, enum rondo_operation operation, uint64_t bytes,
-                          uint32_t ranks, enum rondo_direct_use direct, struct rondo_choice *choice_out);
+                          uint32_t ranks, enum rondo_direct_use direct, bool has_tree,
+                          struct rondo_choice *choice_out);
 
 #ifdef __cplusplus
 }

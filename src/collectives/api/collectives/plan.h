@@ -68,6 +68,12 @@ struct rondo_plan_context {
     /* A channel's direct connections and bounce area, made at the first call; they live as long as the
      * communicator. NULL and a recorded error if they cannot be. Only with has_windows. */
     const struct rondo_direct *(*direct)(void *owner, uint32_t channel);
+
+    uint32_t tree_levels; /* ranks on the longest way to a tree's root, or more; agreed */
+
+    /* This rank's neighbours in the tree of a channel, by port, connected at the first call; they live as
+     * long as the communicator. NULL and a recorded error if they cannot be. */
+    struct rondo_peer_ends *(*tree)(void *owner, uint32_t channel, enum rondo_protocol protocol);
     void *owner;
 };
 
