@@ -14,6 +14,8 @@ void Communicator::FillPlanContext(rondo_plan_context &context, Owner &owner)
     context.direct_bytes = 0;
     context.is_mapped = IsMapped;
     context.direct = DirectOf;
+    context.tree_levels = rondo_tree_levels(Places().data(), static_cast<int>(shape_.ranks));
+    context.tree = TreeOf;
     context.owner = &owner;
 }
 

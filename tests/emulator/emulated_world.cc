@@ -102,7 +102,7 @@ rondo_end *Communicator::MakeEnd(const std::string &name, const Half &half, unsi
     return static_cast<rondo_end *>(end);
 }
 
-// channel: of a ring, -1 for point to point, or behind kDirect.
+// channel: of a ring, -1 for point to point, or behind kTree or kDirect.
 Communicator::Connection &Communicator::Connect(unsigned sender, unsigned receiver, int channel)
 {
     auto found = connections_.find({sender, receiver, channel});
@@ -191,7 +191,8 @@ void Communicator::PlanChannel(unsigned rank, unsigned channel, const std::vecto
     context.position = &position_[rank][channel];
     context.is_precise = shape_.is_precise;
     context.is_deterministic = shape_.is_deterministic;
-    rondo_choices_parse(nullptr, kProtocolNames[shape_.protocol], &context.choices);
+    rondo_choices_parse(shape_.hosts > 0 ? "AllReduce:Tree;^Tree" : nullptr, kProtocolNames[shape_.protocol],
+                        &context.choices);
     context.max_pair_blocks = kPairBlocks;
     FillPlanContext(context, owner);
     if (rondo_plan_build(&context, tasks.data(), tasks.size(), &planned) != ncclSuccess) {
@@ -434,6 +435,8 @@ void Communicator::ToCpu(::World &cpu, unsigned rank, rondo_work &work)
         unsigned peer = static_cast<unsigned>(work.root);
         work.to = work.to ? cpu.PairTo(rank, peer) : nullptr;
         work.from = work.from ? cpu.PairFrom(rank, peer) : nullptr;
+    } else if (work.kind == RONDO_WORK_TREE_UP || work.kind == RONDO_WORK_TREE_DOWN) {
+        ToCpuTree(cpu, rank, work);
     } else if (work.peers) {
         ToCpuDirect(cpu, rank, work);
     } else if (work.kind != RONDO_WORK_COPY) {

@@ -7,6 +7,7 @@
 
 #include "collectives/plan.h"
 #include "device/work.h"
+#include "topology/trees.h"
 
 #include <array>
 #include <cstdint>
@@ -33,6 +34,7 @@ struct Shape {
     bool is_direct = false; // all that can goes directly; SIMPLE only, at most 4 ranks for slots of 128 bytes
     bool is_apart = false;  // direct: ranks map each other's memory as processes do
     unsigned bounced = 0;   // direct; bit r: rank r's buffers go through its bounce area
+    unsigned hosts = 0;     // all-reduces go by tree, the ranks dealt round so many hosts; 0: they do not
     uint64_t first_step = 0; // of every connection; 0 where words carry flags
 
     // Of a slot, flags and head included.
@@ -155,7 +157,7 @@ class Communicator
         unsigned rank, channel;
     };
 
-    static constexpr int kDirect = 1000; // channels of direct connections begin here
+    static constexpr int kTree = 500, kDirect = 1000; // channels of such connections begin here
 
     void MakeBuffers();
     void FillInput(const Call &call, Buffers &buffers, unsigned rank);
@@ -172,6 +174,9 @@ class Communicator
     static bool IsMapped(void *owner, const void *memory, uint64_t bytes);
     static const rondo_direct *DirectOf(void *owner, uint32_t channel);
     void MakeDirect(unsigned rank, unsigned channel, rondo_direct &direct);
+    std::vector<rondo_place> Places() const;
+    rondo_tree_node NodeOf(unsigned rank, unsigned channel) const;
+    static rondo_peer_ends *TreeOf(void *owner, uint32_t channel, rondo_protocol protocol);
     void FillPlanContext(rondo_plan_context &context, Owner &owner);
     rondo_window Window() const;
     Connection &Connect(unsigned sender, unsigned receiver, int channel);
@@ -181,6 +186,7 @@ class Communicator
     void RunOnCpu();
     void ToCpu(::World &cpu, unsigned rank, rondo_work &work);
     void ToCpuDirect(::World &cpu, unsigned rank, rondo_work &work);
+    void ToCpuTree(::World &cpu, unsigned rank, rondo_work &work);
     unsigned char *CpuAddress(const void *emulated);
     std::string Difference();
     bool Expected(const Call &call, const std::vector<Buffers> &all, unsigned rank, uint64_t index,
@@ -196,10 +202,11 @@ class Communicator
     std::vector<std::vector<int32_t>> position_; // by rank, then channel
     std::vector<rondo_rank_page *> pages_;
     std::map<std::tuple<unsigned, unsigned, int>, Connection> connections_;
-    std::map<std::pair<unsigned, unsigned>, rondo_direct> directs_; // by rank and channel
-    std::deque<CpuDirect> cpu_directs_;                             // of every direct work
-    std::vector<std::vector<std::vector<Buffers>>> buffers_;        // launch, call, rank
-    std::vector<std::vector<Plan>> plans_;                          // launch, rank
+    std::map<std::pair<unsigned, unsigned>, rondo_direct> directs_;    // by rank and channel
+    std::map<std::pair<unsigned, unsigned>, rondo_peer_ends *> trees_; // likewise
+    std::deque<CpuDirect> cpu_directs_;                                // of every direct or tree work
+    std::vector<std::vector<std::vector<Buffers>>> buffers_;           // launch, call, rank
+    std::vector<std::vector<Plan>> plans_;                             // launch, rank
 };
 
 // What an element of a rank's scalar is for a reduction; see struct rondo_work.

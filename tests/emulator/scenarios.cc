@@ -98,6 +98,27 @@ Scenario Directly(rondo_operation operation, unsigned bounced)
     return scenario;
 }
 
+// On four hosts, where every rank has a place of another sort: the root, a leaf, one with two children; and,
+// if two ranks share each host, one with three.
+Scenario ByTree(unsigned ranks, unsigned hosts, bool has_network)
+{
+    Scenario scenario;
+
+    scenario.name = "tree of " + std::to_string(ranks) + " ranks on " + std::to_string(hosts) + " hosts" +
+                    (has_network ? ", network" : "");
+    scenario.shape.ranks = ranks;
+    scenario.shape.channels = 2; // both trees
+    scenario.shape.lanes = ranks > 4 ? 32 : 64;
+    scenario.shape.slot_bytes = 128;
+    scenario.shape.hosts = hosts;
+    scenario.shape.has_network = has_network;
+    scenario.shape.first_step = has_network ? 0 : UINT64_MAX - 3;
+    scenario.launches = {{CallOf(RONDO_OP_ALL_REDUCE, 700, 0)},
+                         {CallOf(RONDO_OP_ALL_REDUCE, 90, 0), CallOf(RONDO_OP_SEND, 60, 1)}};
+    scenario.launches[1][0].redop = RONDO_REDOP_SUMDIV;
+    return scenario;
+}
+
 // Works of nothing, which the planner never makes and the kernels do not forbid, between others.
 Scenario WorksOfNothing()
 {
@@ -158,6 +179,9 @@ std::vector<Scenario> DataScenarios()
                 scenario.launches = {{CallOf(operation, 700, 1)}};
                 AddOverProtocols(scenario, scenarios);
             }
+    for (auto [ranks, hosts] : {std::pair(3u, 1u), std::pair(4u, 4u), std::pair(8u, 4u)})
+        AddOverProtocols(ByTree(ranks, hosts, false), scenarios);
+    scenarios.push_back(ByTree(4, 4, true));
     AddOverProtocols(LongMessages(), scenarios);
     AddOverProtocols(LongChain(), scenarios);
     AddOverProtocols(WideRing(), scenarios);

@@ -36,19 +36,20 @@ unsigned Seeds()
 // The columns of the covering array.
 struct What {
     rondo_operation operation;
-    bool is_chain;
+    bool is_chain, is_tree = false;
 };
 const What kWhats[] = {
-    {RONDO_OP_ALL_REDUCE, false}, {RONDO_OP_ALL_GATHER, false},    {RONDO_OP_REDUCE_SCATTER, false},
-    {RONDO_OP_BROADCAST, false},  {RONDO_OP_REDUCE, false},        {RONDO_OP_ALL_TO_ALL, false},
-    {RONDO_OP_GATHER, false},     {RONDO_OP_SCATTER, false},       {RONDO_OP_SEND, false},
-    {RONDO_OP_ALL_REDUCE, true},  {RONDO_OP_REDUCE_SCATTER, true}, {RONDO_OP_REDUCE, true},
+    {RONDO_OP_ALL_REDUCE, false},       {RONDO_OP_ALL_GATHER, false},    {RONDO_OP_REDUCE_SCATTER, false},
+    {RONDO_OP_BROADCAST, false},        {RONDO_OP_REDUCE, false},        {RONDO_OP_ALL_TO_ALL, false},
+    {RONDO_OP_GATHER, false},           {RONDO_OP_SCATTER, false},       {RONDO_OP_SEND, false},
+    {RONDO_OP_ALL_REDUCE, true},        {RONDO_OP_REDUCE_SCATTER, true}, {RONDO_OP_REDUCE, true},
+    {RONDO_OP_ALL_REDUCE, false, true},
 };
 const ncclDataType_t kTypes[] = {ncclFloat32, ncclFloat16, ncclInt8};
 const unsigned kOffsets[] = {0, 4, 3};
 const uint64_t kFirstSteps[] = {0, UINT64_MAX - 4}; // counters wrap on the way
 constexpr unsigned kCounts = 5;
-const std::vector<unsigned> kSizes = {12, 7, 3, 2, 3, RONDO_REDOP_NUM, 5, kCounts, 3, 2};
+const std::vector<unsigned> kSizes = {13, 7, 3, 2, 3, RONDO_REDOP_NUM, 5, kCounts, 3, 2};
 
 // How data travels: a protocol, SIMPLE over a network, or directly.
 struct Way {
@@ -93,7 +94,8 @@ Scenario ScenarioOf(const Row &row, unsigned index)
     scenario.shape.slot_bytes = way.is_direct ? 256 : 128; // for a piece of 8 ranks
     scenario.shape.is_deterministic = what.is_chain;
     scenario.shape.protocol = way.protocol;
-    scenario.shape.is_direct = way.is_direct;
+    scenario.shape.is_direct = way.is_direct && !what.is_tree;
+    scenario.shape.hosts = what.is_tree ? 1 + index % scenario.shape.ranks : 0;
     scenario.shape.is_apart = index / 2 % 2;
     scenario.shape.bounced = index % 3 == 0 ? 0 : index % 3 == 1 ? ~0u : index * 2654435761u >> 16;
     scenario.shape.has_network = way.has_network;
@@ -107,8 +109,11 @@ Scenario ScenarioOf(const Row &row, unsigned index)
     call.offset = kOffsets[row[8]];
     call.is_exact = index % 2;
     scenario.launches = {{call}};
-    scenario.name = call.Name() + (what.is_chain ? ", chain" : "") + way.name + ", " +
-                    std::to_string(scenario.shape.ranks) + " ranks, " +
+    scenario.name = call.Name() +
+                    (what.is_chain  ? ", chain"
+                     : what.is_tree ? ", tree"
+                                    : "") +
+                    way.name + ", " + std::to_string(scenario.shape.ranks) + " ranks, " +
                     std::to_string(scenario.shape.channels) + " channels, " +
                     std::to_string(scenario.shape.lanes) + " lanes";
     return scenario;
@@ -164,6 +169,7 @@ TEST(Kernels, EveryTypeAndOperation)
                 scenario.shape.lanes = 32;
                 scenario.shape.protocol = static_cast<rondo_protocol>(turn / 4 % RONDO_PROTOCOL_NUM);
                 scenario.shape.is_deterministic = what.is_chain;
+                scenario.shape.hosts = what.is_tree ? scenario.shape.ranks : 0;
                 scenario.shape.is_precise = turn / 2 % 2;
                 call.operation = what.operation;
                 call.dtype = type.id;

@@ -371,6 +371,22 @@ void AddDirect(std::vector<Scenario> &scenarios)
     }
 }
 
+// The same of trees, of both lists of a block.
+void AddTrees(std::vector<Scenario> &scenarios)
+{
+    std::vector<Scenario> trees;
+
+    trees.push_back(MakeScenario("tree, stop at any time", RONDO_OP_ALL_REDUCE, 4, 300, AddStopper, RunStopped));
+    trees.push_back(MakeScenario("tree, stop before", RONDO_OP_ALL_REDUCE, 4, 60, RaiseBefore, RunRaisedBefore));
+    trees.push_back(
+        MakeScenario("tree, other fingerprint", RONDO_OP_ALL_REDUCE, 4, 200, SpoilFingerprints, RunOtherFingerprint));
+    trees.push_back(MakeScenario("tree, other bytes", RONDO_OP_ALL_REDUCE, 4, 300, SpoilBytes, RunOtherBytes));
+    for (Scenario &scenario : trees) {
+        scenario.shape.hosts = 4;
+        AddOverProtocols(scenario, scenarios);
+    }
+}
+
 } // namespace
 
 std::vector<Scenario> TroubleScenarios()
@@ -405,6 +421,7 @@ std::vector<Scenario> TroubleScenarios()
     for (const Scenario &scenario : plain)
         AddOverProtocols(scenario, scenarios);
     AddDirect(scenarios);
+    AddTrees(scenarios);
     for (const Scenario &scenario : MomentScenarios())
         scenarios.push_back(scenario);
     return scenarios;
