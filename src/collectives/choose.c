@@ -240,6 +240,21 @@ static enum rondo_protocol choose_protocol(uint64_t allowed, enum rondo_operatio
     return *by_preference;
 }
 
+/* Trees are never the default, although on one host their chain was faster for most of the small sizes:
+ * NCCL_ALGO=a all_reduce_perf --procs n -b 8 -e 32K -f 4 -n 30 -c 0 with a of Ring and Tree in turn, 6 times
+ * (3 ranks: 5), on 2 CPUs with much other work beside them. Least of the times, in us:
+ *
+ *     bytes          8     32    128    512   2048   8192  32768
+ *     3 ranks ring  15     25     56    169     44     34     56
+ *             tree  19     19     16     17     23     18     32
+ *     4 ranks ring  22     39     65     55     54     64     64
+ *             tree  30     28     28     29     37     32     59
+ *     8 ranks ring  73     80    352    298    357    357    236
+ *             tree  95     85     88     87    112    103    151
+ *
+ * Medians were up to ten times that, and of 8 ranks did not agree from one such run to the next on who is
+ * faster. A ring has more messages than a chain by the number of ranks, which costs where ranks share CPUs;
+ * where each has its own nothing was measured. */
 static ncclResult_t choose_algorithm(const struct rondo_choices *choices, enum rondo_operation operation,
                                      enum rondo_direct_use direct, bool has_tree,
                                      enum rondo_algorithm *algorithm_out)
