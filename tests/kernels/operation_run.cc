@@ -232,7 +232,7 @@ rondo_work OperationRun::MakeWork(unsigned rank, unsigned channel, uint64_t firs
     work.chunk = operation_.chunk;
     work.scalar = ScalarOf(rank);
     work.number = 7;
-    work.protocol = static_cast<uint8_t>(operation_.IsDirect() ? RONDO_PROTOCOL_SIMPLE : world_.protocol);
+    work.protocol = static_cast<uint8_t>(world_.protocol);
     work.root = operation_.root;
     work.channel = channel;
     if (operation_.IsTree())
@@ -242,15 +242,17 @@ rondo_work OperationRun::MakeWork(unsigned rank, unsigned channel, uint64_t firs
         work.to = world_.RingTo(rank, channel);
         return work;
     }
-    if (operation_.bounced >> rank & 1)
-        work.flags |= RONDO_WORK_BOUNCE_SEND | RONDO_WORK_BOUNCE_RECV;
-    rondo_pull pull = rondo_pull_of(&work, world_.Ranks());
     directs_.emplace_back();
     Direct &direct = directs_.back();
     direct.peers.resize(world_.Ranks());
+    work.peers = direct.peers.data();
+    if (world_.protocol != RONDO_PROTOCOL_SIMPLE)
+        return work;
+    if (operation_.bounced >> rank & 1)
+        work.flags |= RONDO_WORK_BOUNCE_SEND | RONDO_WORK_BOUNCE_RECV;
+    rondo_pull pull = rondo_pull_of(&work, world_.Ranks());
     direct.sources.resize(world_.Ranks());
     direct.bounce.assign(rondo_pull_bounce(&pull) * type_.bytes, kCanary);
-    work.peers = direct.peers.data();
     work.sources = direct.sources.data();
     work.bounce = direct.bounce.data();
     work.bounce_bytes = direct.bounce.size();

@@ -67,8 +67,6 @@ TEST_P(Fault, OtherOperationIsNamed)
           RONDO_WORK_DIRECT_BROADCAST, RONDO_WORK_DIRECT_REDUCE, RONDO_WORK_DIRECT_ALL_TO_ALL,
           RONDO_WORK_DIRECT_GATHER, RONDO_WORK_DIRECT_SCATTER})
         for (unsigned odd = 0; odd < 4; odd++) {
-            if (Operation{kind}.IsDirect() && GetParam() != RONDO_PROTOCOL_SIMPLE)
-                continue; /* it knows no other */
             World world(4, 1, SlotBytes(GetParam()), GetParam());
             Operation operation = SomeOperation(kind);
             operation.hosts = 3;
@@ -93,18 +91,23 @@ TEST_P(Fault, OtherOperationIsNamed)
 
 TEST_P(Fault, OtherBytesOfTheSameOperation)
 {
-    World world(3, 1, SlotBytes(GetParam()), GetParam());
-    OperationRun run(world, SomeOperation(RONDO_WORK_RING_ALL_REDUCE), 1);
-    unsigned rank = 0;
+    for (rondo_work_kind kind : {RONDO_WORK_RING_ALL_REDUCE, RONDO_WORK_DIRECT_ALL_REDUCE,
+                                 RONDO_WORK_DIRECT_ALL_TO_ALL, RONDO_WORK_DIRECT_BROADCAST}) {
+        if (Operation{kind}.IsDirect() && GetParam() == RONDO_PROTOCOL_SIMPLE)
+            continue; /* an offer counts the whole input */
+        World world(3, 1, SlotBytes(GetParam()), GetParam());
+        OperationRun run(world, SomeOperation(kind), 1);
+        unsigned rank = 0;
 
-    run.AddWorks(111);
-    world.Amend(1, [](rondo_work &work) { work.chunk = 15; });
-    EXPECT_FALSE(world.Run(Kernel()));
-    const rondo_fault *fault = FaultOf(world, &rank);
-    ASSERT_NE(fault, nullptr);
-    EXPECT_EQ(fault->code, static_cast<uint32_t>(ncclInternalError));
-    EXPECT_EQ(fault->expected, fault->found);
-    EXPECT_NE(fault->expected_bytes, fault->found_bytes);
+        run.AddWorks(111);
+        world.Amend(1, [](rondo_work &work) { work.chunk = 15; });
+        EXPECT_FALSE(world.Run(Kernel()));
+        const rondo_fault *fault = FaultOf(world, &rank);
+        ASSERT_NE(fault, nullptr);
+        EXPECT_EQ(fault->code, static_cast<uint32_t>(ncclInternalError));
+        EXPECT_EQ(fault->expected, fault->found);
+        EXPECT_NE(fault->expected_bytes, fault->found_bytes);
+    }
 }
 
 TEST_P(Fault, LongerMessageNeverWritesBeyondTheReceiver)
@@ -142,8 +145,6 @@ TEST_P(Stop, EndsEveryWorkAtAnyMoment)
                 continue; /* no collectives by themselves */
             World world(3, 1, SlotBytes(GetParam()), GetParam());
             Operation operation = SomeOperation(static_cast<rondo_work_kind>(kind));
-            if (operation.IsDirect() && GetParam() != RONDO_PROTOCOL_SIMPLE)
-                continue; /* it knows no other */
             operation.bounced = at % 8;
             operation.hosts = at;
             OperationRun run(world, operation, at);
@@ -295,6 +296,48 @@ TEST(Unsound, DirectWorksAreRefused)
         EXPECT_FALSE(world.Deadlocked());
         EXPECT_EQ(world.Fault(1).code, static_cast<uint32_t>(ncclInternalError)) << "spoiled work " << i;
     }
+}
+
+TEST(Unsound, OneShotWorksAreRefused)
+{
+    const std::vector<std::function<void(rondo_work &)>> spoil = {
+        [](rondo_work &work) { work.protocol = RONDO_PROTOCOL_NUM; },
+        [](rondo_work &work) { work.peers = nullptr; },
+        [](rondo_work &work) { work.chunk = 0; },
+        [](rondo_work &work) { work.chunk = UINT64_MAX; },
+        [](rondo_work &work) { work.root = 2; },
+        [](rondo_work &work) { work.root = -1; },
+        [](rondo_work &work) { work.peers[0].from = nullptr; },
+        [](rondo_work &work) { work.peers[0].to = nullptr; },
+    };
+
+    for (rondo_protocol protocol : {RONDO_PROTOCOL_LL, RONDO_PROTOCOL_LL128})
+        for (size_t i = 0; i < spoil.size(); i++) {
+            World world(2, 1, SlotBytes(protocol), protocol);
+            OperationRun run(world, SomeOperation(RONDO_WORK_DIRECT_REDUCE), 1);
+            run.AddWorks(1);
+            world.Amend(1, spoil[i]);
+            EXPECT_FALSE(world.Run(Kernel()));
+            EXPECT_FALSE(world.Deadlocked());
+            EXPECT_EQ(world.Fault(1).code, static_cast<uint32_t>(ncclInternalError)) << "spoiled work " << i;
+        }
+}
+
+// What scales its inputs gives them as wide as accumulators.
+TEST(Unsound, OneShotChunkBeyondTheDataOfASlot)
+{
+    for (auto [protocol, data] : {std::pair(RONDO_PROTOCOL_LL, 112u), std::pair(RONDO_PROTOCOL_LL128, 224u)})
+        for (int redop : {RONDO_REDOP_SUM, RONDO_REDOP_PREMULSUM})
+            for (unsigned over : {0u, 1u}) {
+                World world(2, 1, kSlotBytes, protocol);
+                Operation operation = SomeOperation(RONDO_WORK_DIRECT_ALL_REDUCE);
+                operation.dtype = ncclFloat8e5m2;
+                operation.redop = redop;
+                operation.chunk = data / (redop == RONDO_REDOP_PREMULSUM ? 4 : 1) + over;
+                OperationRun run(world, operation, 1);
+                run.AddWorks(1);
+                EXPECT_EQ(world.Run(Kernel()), over == 0) << ProtocolName(protocol);
+            }
 }
 
 // Of four ranks on four hosts the third has a parent and two children.
@@ -453,18 +496,22 @@ TEST(Unsound, PreciseChunkThatFitsOnlyNarrow)
 
 TEST_P(Doorbell, SleepersAreRungAndNobodyElse)
 {
-    World world(2, 1, SlotBytes(GetParam()), GetParam());
-    OperationRun run(world, SomeOperation(RONDO_WORK_RING_BROADCAST), 1);
-    auto *board = reinterpret_cast<rondo_switchboard *>(&run); /* never looked into */
+    for (rondo_work_kind kind : {RONDO_WORK_RING_BROADCAST, RONDO_WORK_DIRECT_BROADCAST}) {
+        World world(2, 1, SlotBytes(GetParam()), GetParam());
+        OperationRun run(world, SomeOperation(kind), 1);
+        auto *board = reinterpret_cast<rondo_switchboard *>(&run); /* never looked into */
+        rondo_end *to = Operation{kind}.IsDirect() ? world.DirectTo(0, 1, 0) : world.RingTo(0, 0);
 
-    World::Rings().clear();
-    run.AddWorks(1);
-    world.RingTo(0, 0)->peer = board;
-    world.RingTo(0, 0)->posted->waiter = 3;
-    EXPECT_TRUE(world.Run(Kernel()));
-    EXPECT_EQ(World::Rings().size(), world.RingTo(0, 0)->step) << "once a post; nobody sleeps for credit";
-    for (const auto &ring : World::Rings())
-        EXPECT_EQ(ring, (std::pair<rondo_switchboard *, uint32_t>(board, 3)));
+        World::Rings().clear();
+        run.AddWorks(1);
+        to->peer = board;
+        to->posted->waiter = 3;
+        EXPECT_TRUE(world.Run(Kernel()));
+        EXPECT_GT(to->step, 0u);
+        EXPECT_EQ(World::Rings().size(), to->step) << "once a post; nobody sleeps for credit";
+        for (const auto &ring : World::Rings())
+            EXPECT_EQ(ring, (std::pair<rondo_switchboard *, uint32_t>(board, 3)));
+    }
 }
 
 TEST_P(Doorbell, AFaultWakesItsOwnProcess)

@@ -145,6 +145,8 @@ TEST_P(Collective, PartsThatFillASlot)
             Operation operation{Kind()};
             operation.dtype = type.id;
             operation.precise = precise;
+            if (operation.IsDirect() && Protocol() != RONDO_PROTOCOL_SIMPLE)
+                operation.redop = precise ? RONDO_REDOP_PREMULSUM : RONDO_REDOP_SUM;
             uint64_t wire = precise && operation.IsReduction() ? rondo_dtype_wide_bytes(type.id) : type.bytes;
             operation.chunk = rondo_protocol_capacity(Protocol(), slot_bytes) / wire;
             for (uint64_t count : {operation.chunk - 1, operation.chunk, operation.chunk + 1,
@@ -194,15 +196,14 @@ std::string NameOf(const testing::TestParamInfo<std::tuple<rondo_work_kind, rond
     return "Kind" + std::to_string(std::get<0>(info.param)) + ProtocolName(std::get<1>(info.param));
 }
 
-// Every kind over every protocol that it knows.
+// Every kind over every protocol.
 std::vector<std::tuple<rondo_work_kind, rondo_protocol>> FindWays()
 {
     std::vector<std::tuple<rondo_work_kind, rondo_protocol>> ways;
 
     for (rondo_work_kind kind : kCollectives)
         for (rondo_protocol protocol : kProtocols)
-            if (protocol == RONDO_PROTOCOL_SIMPLE || !Operation{kind}.IsDirect())
-                ways.emplace_back(kind, protocol);
+            ways.emplace_back(kind, protocol);
     return ways;
 }
 
@@ -338,7 +339,8 @@ TEST(Direct, RanksInAnyOrder)
     for (rondo_work_kind kind : kCollectives)
         for (unsigned seed = 1; seed <= 60; seed++) {
             unsigned ranks = 2 + seed % 7, channels = 1 + seed % 2;
-            World world(ranks, channels, kChunkBytes);
+            rondo_protocol protocol = kProtocols[seed / 2 % std::size(kProtocols)];
+            World world(ranks, channels, SlotBytes(protocol), protocol);
             Operation operation{kind};
             if (!operation.IsDirect())
                 continue;
@@ -365,8 +367,6 @@ TEST(Threads, RanksOnThreadsOfTheirOwn)
     for (rondo_work_kind kind : kCollectives)
         for (rondo_protocol protocol : kProtocols) {
             Operation operation{kind};
-            if (operation.IsDirect() && protocol != RONDO_PROTOCOL_SIMPLE)
-                continue;
             operation.count = 1000;
             operation.channels = 2;
             operation.bounced = 0b0101;

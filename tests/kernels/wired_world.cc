@@ -66,14 +66,13 @@ void MakeStale(unsigned char *slots, uint64_t slot_bytes, rondo_protocol protoco
 
 } // namespace
 
-// Keys of trees begin here; those of direct connections, which have one protocol.
+// Keys of trees begin here; those of direct connections.
 constexpr unsigned kTree = 500, kDirect = 1000;
 
 // key: channel + 1 of a ring, 0 of the pair's own, channel + kTree, channel + kDirect of direct works.
 World::Connection &World::Connect(unsigned from, unsigned to, unsigned key)
 {
-    rondo_protocol made_for = key >= kDirect ? RONDO_PROTOCOL_SIMPLE : protocol;
-    std::unique_ptr<Connection> &slot = connections_[{made_for, key, from, to}];
+    std::unique_ptr<Connection> &slot = connections_[{protocol, key, from, to}];
 
     if (!slot) {
         slot = std::make_unique<Connection>();
@@ -81,7 +80,8 @@ World::Connection &World::Connect(unsigned from, unsigned to, unsigned key)
         c.posted = MakeAligned<rondo_line>(sizeof(rondo_line));
         c.consumed = MakeAligned<rondo_line>(sizeof(rondo_line));
         c.heads = MakeAligned<rondo_slot_head>(RONDO_SLOTS * sizeof(rondo_slot_head));
-        uint64_t slot_bytes = key >= kDirect ? 128 : slot_bytes_;
+        bool has_offers = key >= kDirect && protocol == RONDO_PROTOCOL_SIMPLE;
+        uint64_t slot_bytes = has_offers ? 128 : slot_bytes_;
         c.slots = MakeAligned<unsigned char>(RONDO_SLOTS * slot_bytes);
         c.to = {first_step,
                 c.posted.get(),
@@ -95,8 +95,8 @@ World::Connection &World::Connect(unsigned from, unsigned to, unsigned key)
         if (first_step > 0) {
             c.posted->value = first_step;
             c.consumed->value =
-                made_for == RONDO_PROTOCOL_SIMPLE ? first_step : first_step - first_step % RONDO_CREDIT_STEPS;
-            MakeStale(c.slots.get(), slot_bytes, made_for, first_step);
+                protocol == RONDO_PROTOCOL_SIMPLE ? first_step : first_step - first_step % RONDO_CREDIT_STEPS;
+            MakeStale(c.slots.get(), slot_bytes, protocol, first_step);
         }
         c.from = c.to;
         c.to.peer_rank = static_cast<int32_t>(to);

@@ -42,6 +42,14 @@ struct ends {
     {
     }
 
+    /* Those to one of many peers, `ahead` steps after where the work began. Such a work keeps the steps
+     * itself. */
+    RONDO_MEMBER ends(const job &j, const struct rondo_peer_ends &peer, uint64_t ahead)
+        : of(j), from(peer.from), to(peer.to), received(load_plain(&from->step) + ahead),
+          sent(load_plain(&to->step) + ahead)
+    {
+    }
+
     /* Keep the steps for the next work. The barriers: every lane has read them before, and finds them after.
      */
     RONDO_MEMBER void close()

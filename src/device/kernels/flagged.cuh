@@ -65,18 +65,28 @@ template <class Wire> struct flagged_ends : ends {
     uint32_t parts = 0; /* of this work */
     using ends::ends;
 
-    /* Lane 0 waits for credit where a new half of the slots begins, and looks for a stop as often although
-     * nothing may have to wait. */
+    /* A new half of the slots begins. */
+    RONDO_MEMBER bool needs_credit() const
+    {
+        return sent % RONDO_CREDIT_STEPS == 0;
+    }
+
+    /* Lane 0: wait for it. */
+    RONDO_MEMBER bool credit() const
+    {
+        return wait_for(of, to->consumed, sent - RONDO_CREDIT_STEPS, RONDO_WAIT_SEND, to->peer_rank);
+    }
+
+    /* Lane 0 waits for credit where it must, and looks for a stop as often although nothing may have to wait.
+     * */
     RONDO_MEMBER bool may_move(bool posts)
     {
-        bool granted = true, waits = posts && sent % RONDO_CREDIT_STEPS == 0;
+        bool granted = true, waits = posts && needs_credit();
 
         if (parts++ % RONDO_CREDIT_STEPS != 0 && !waits)
             return true;
         if (lane_index() == 0)
-            granted =
-                waits ? wait_for(of, to->consumed, sent - RONDO_CREDIT_STEPS, RONDO_WAIT_SEND, to->peer_rank)
-                      : !stop_raised(of.where);
+            granted = waits ? credit() : !stop_raised(of.where);
         return agree(granted);
     }
 

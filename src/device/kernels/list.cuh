@@ -9,6 +9,7 @@
 
 #include "kernels/chain.cuh"
 #include "kernels/direct.cuh"
+#include "kernels/oneshot.cuh"
 #include "kernels/p2p.cuh"
 #include "kernels/protocol_ll.cuh"
 #include "kernels/protocol_ll128.cuh"
@@ -58,29 +59,36 @@ RONDO_INLINE bool fits(const struct rondo_work &w, const struct rondo_end *end, 
            w.chunk <= rondo_protocol_capacity((enum rondo_protocol)w.protocol, end->slot_bytes) / wire_bytes;
 }
 
-/* The same of a direct work: everything that its messages and its bounce area may touch. */
-RONDO_INLINE bool has_peers(const job &j, uint64_t bytes)
+/* Whether a direct work names peers and, where it has one, a root. */
+RONDO_INLINE bool has_peers(const job &j)
 {
     const struct rondo_work &w = *j.work;
     uint32_t ranks = (uint32_t)j.args->ranks;
     bool is_rooted = w.kind == RONDO_WORK_DIRECT_BROADCAST || w.kind == RONDO_WORK_DIRECT_REDUCE ||
                      w.kind == RONDO_WORK_DIRECT_GATHER || w.kind == RONDO_WORK_DIRECT_SCATTER;
 
-    if (w.protocol != RONDO_PROTOCOL_SIMPLE)
+    if (j.args->ranks < 2 || !w.peers || (is_rooted && (uint32_t)w.root >= ranks))
         return false;
-    if (j.args->ranks < 2 || !w.peers || !w.sources || !w.bounce || (is_rooted && (uint32_t)w.root >= ranks))
-        return false;
-    if (w.chunk == 0 || w.chunk > w.bounce_bytes / bytes)
+    for (uint32_t r = 0; r < ranks; r++)
+        if (r != (uint32_t)j.args->rank && (!w.peers[r].from || !w.peers[r].to))
+            return false;
+    return true;
+}
+
+/* Everything that the messages of a pulled work and its bounce area may touch. bytes: of an element. */
+RONDO_INLINE bool fits_offers(const job &j, uint64_t bytes)
+{
+    const struct rondo_work &w = *j.work;
+    uint32_t ranks = (uint32_t)j.args->ranks;
+
+    if (!w.sources || !w.bounce || w.chunk == 0 || w.chunk > w.bounce_bytes / bytes)
         return false;
     const struct rondo_pull pull = rondo_pull_of(&w, ranks);
     if (rondo_pull_bounce(&pull) > w.bounce_bytes / bytes)
         return false;
-    for (uint32_t r = 0; r < ranks; r++) {
-        const struct rondo_peer_ends &peer = w.peers[r];
-
-        if (r != (uint32_t)j.args->rank && (!peer.from || !peer.to || peer.from->slot_bytes < 128))
+    for (uint32_t r = 0; r < ranks; r++)
+        if (r != (uint32_t)j.args->rank && w.peers[r].from->slot_bytes < 128)
             return false;
-    }
     return true;
 }
 
@@ -104,6 +112,29 @@ RONDO_INLINE bool has_ports(const job &j, uint64_t wire_bytes)
     return w.kind == RONDO_WORK_TREE_UP ? has_any : !is_tree_root(w);
 }
 
+/* Whether a piece of a one-shot work fits the slots of all peers. bytes: of an element as it travels. */
+RONDO_INLINE bool fits_peers(const job &j, uint64_t bytes)
+{
+    const struct rondo_work &w = *j.work;
+
+    for (uint32_t r = 0; r < (uint32_t)j.args->ranks; r++)
+        if (r != (uint32_t)j.args->rank &&
+            !(fits(w, w.peers[r].from, bytes) && fits(w, w.peers[r].to, bytes)))
+            return false;
+    return true;
+}
+
+RONDO_INLINE bool is_sound_direct(const job &j, bool reduces)
+{
+    const struct rondo_work &w = *j.work;
+
+    if (!has_peers(j))
+        return false;
+    if (w.protocol == RONDO_PROTOCOL_SIMPLE)
+        return fits_offers(j, element_bytes(w.dtype, false));
+    return fits_peers(j, element_bytes(w.dtype, reduces && rondo_push_is_wide(w.redop)));
+}
+
 RONDO_INLINE bool is_sound(const job &j)
 {
     const struct rondo_work &w = *j.work;
@@ -117,7 +148,7 @@ RONDO_INLINE bool is_sound(const job &j)
     if (needs.receives && needs.sends && j.args->ranks < 2)
         return false;
     if (needs.peers)
-        return has_peers(j, element_bytes(w.dtype, false));
+        return is_sound_direct(j, needs.reduces);
     if (is_tree)
         return has_ports(j, wire);
     return (!needs.receives || fits(w, w.from, wire)) && (!needs.sends || fits(w, w.to, wire));
@@ -210,13 +241,39 @@ RONDO_OUTLINE bool reduce_over(const job &j, const Spans &spans, uint64_t scalar
     return done;
 }
 
+RONDO_INLINE bool move_directly(const job &j)
+{
+    uint64_t bytes = element_bytes(j.work->dtype, false);
+
+    switch (j.work->protocol) {
+    case RONDO_PROTOCOL_LL:
+        return oneshot_move<ll_wire>(j, bytes);
+    case RONDO_PROTOCOL_LL128:
+        return oneshot_move<ll128_wire>(j, bytes);
+    default:
+        return direct_move(j, bytes);
+    }
+}
+
+template <class Spans> RONDO_INLINE bool reduce_directly(const job &j, const Spans &spans, uint64_t scalar)
+{
+    switch (j.work->protocol) {
+    case RONDO_PROTOCOL_LL:
+        return oneshot_reduction<ll_wire>(j, spans, scalar);
+    case RONDO_PROTOCOL_LL128:
+        return oneshot_reduction<ll128_wire>(j, spans, scalar);
+    default:
+        return direct_reduction(j, spans, scalar);
+    }
+}
+
 /* Run one sound work that computes nothing. is_sound() knows the protocols. */
 RONDO_INLINE bool move_work(const job &j)
 {
     if (j.work->kind == RONDO_WORK_COPY)
         return copy_alone(j, element_bytes(j.work->dtype, false));
     if (requirements_of(j.work->kind).peers)
-        return direct_move(j, element_bytes(j.work->dtype, false));
+        return move_directly(j);
     switch (j.work->protocol) {
     case RONDO_PROTOCOL_LL:
         return move_over<ll_ends>(j);
@@ -238,7 +295,7 @@ template <class Spans> RONDO_OUTLINE bool reduce_work(const job &j, Spans spans)
     if (w.kind == RONDO_WORK_COPY)
         return reduce_alone(j, spans, scalar);
     if (requirements_of(w.kind).peers)
-        return direct_reduction(j, spans, scalar);
+        return reduce_directly(j, spans, scalar);
     switch (w.protocol) {
     case RONDO_PROTOCOL_LL:
         return reduce_over<ll_ends>(j, spans, scalar);

@@ -13,7 +13,8 @@
  *            fold and finish of several that arrived (join.cuh)
  *
  * lane_enter, lane_fold and so on are the same for one lane by itself, whose in and out may be its own
- * memory: for protocols that deal a slot to lanes in pieces.
+ * memory: for protocols that deal a slot to lanes in pieces. So are lane_give, lane_gather and lane_leave
+ * (gather.cuh).
  *
  * x has the user's type T, the wire W is T or its accumulator. No pointer needs any alignment. Nothing
  * outside [0, n) is read or written. out may be x itself, or one of combine's, and otherwise no output overlaps
@@ -211,6 +212,15 @@ template <class Body> RONDO_INLINE void run_lane(const Body body, uint64_t n)
 {
     for (uint64_t i = 0; i < n; i++)
         body.template step<1>(i);
+}
+
+/* By one lane too, which may be all there is and then has many. */
+template <class Body> RONDO_INLINE void run_own(const Body body, uint64_t n)
+{
+    if constexpr (WARP_LANES == 1)
+        run_span(body, n);
+    else
+        run_lane(body, n);
 }
 
 /* Copy by one lane, in words of 8 bytes where both sides are aligned to them. */
@@ -435,9 +445,10 @@ template <class T, class Op> struct combined_spans {
 };
 
 template <class W, class T, class Op> struct joined_spans;
+template <class T, class Op> struct gathered_spans;
 
 /* The loops of one type, wire and operation. scalar is rondo_work's, as bits of an accumulator. */
-template <class W, class T, class Op> struct typed_spans : joined_spans<W, T, Op> {
+template <class W, class T, class Op> struct typed_spans : joined_spans<W, T, Op>, gathered_spans<T, Op> {
     static RONDO_SPAN void enter(void *out, const void *x, uint64_t n, uint64_t scalar)
     {
         if constexpr (!Op::scales &&
@@ -514,6 +525,7 @@ template <class W, class T, class Op> struct typed_spans : joined_spans<W, T, Op
 
 } // namespace RONDO_KERNELS
 
+#include "kernels/gather.cuh"
 #include "kernels/join.cuh"
 
 #endif

@@ -16,26 +16,36 @@ template <class W, class T, class Op> constexpr struct rondo_spans row()
     using typed = typed_spans<W, T, Op>;
 
     /* Where a block is one lane, its loops are that lane's, and vector code. */
-    if constexpr (WARP_LANES == 1)
-        return {typed::enter,       typed::fold,    typed::finish,      typed::alone,       typed::enter,
-                typed::fold,        typed::finish,  typed::join,        typed::join_finish, typed::join,
-                typed::join_finish, typed::combine, typed::scalar_from, sizeof(T),          sizeof(W)};
-    else
-        return {typed::enter,
-                typed::fold,
-                typed::finish,
-                typed::alone,
-                typed::lane_enter,
-                typed::lane_fold,
-                typed::lane_finish,
-                typed::join,
-                typed::join_finish,
-                typed::lane_join,
-                typed::lane_join_finish,
-                typed::combine,
-                typed::scalar_from,
-                sizeof(T),
-                sizeof(W)};
+    struct rondo_spans spans = {
+        typed::enter,
+        typed::fold,
+        typed::finish,
+        typed::alone,
+        typed::enter,
+        typed::fold,
+        typed::finish,
+        typed::join,
+        typed::join_finish,
+        typed::join,
+        typed::join_finish,
+        typed::lane_give,
+        typed::lane_gather,
+        typed::lane_leave,
+        typed::combine,
+        typed::scalar_from,
+        sizeof(T),
+        sizeof(W),
+        sizeof(typename given_type<T, Op>::type),
+    };
+
+    if constexpr (WARP_LANES != 1) {
+        spans.lane_enter = typed::lane_enter;
+        spans.lane_fold = typed::lane_fold;
+        spans.lane_finish = typed::lane_finish;
+        spans.lane_join = typed::lane_join;
+        spans.lane_join_finish = typed::lane_join_finish;
+    }
+    return spans;
 }
 
 } // namespace RONDO_KERNELS

@@ -27,9 +27,12 @@ struct rondo_spans {
     void (*lane_fold)(void *out, const void *in, const void *x, uint64_t n, uint64_t scalar);
     void (*lane_finish)(void *out, void *second, const void *in, const void *x, uint64_t n, uint64_t scalar);
     rondo_join_loop *join, *join_finish, *lane_join, *lane_join_finish;
+    void (*lane_give)(void *out, const void *x, uint64_t n, uint64_t scalar);
+    void (*lane_gather)(void *sums, const void *given, uint64_t n, bool is_first);
+    void (*lane_leave)(void *out, const void *sums, uint64_t n, uint64_t scalar);
     void (*combine)(void *out, void *second, const struct rondo_source *sources, uint32_t count, uint64_t n);
     uint64_t (*scalar_from)(const void *element);
-    uint64_t element, wire; /* bytes */
+    uint64_t element, wire, given; /* bytes */
 
     /* As typed_spans has them. */
     uint64_t element_bytes() const
@@ -40,6 +43,11 @@ struct rondo_spans {
     uint64_t wire_bytes() const
     {
         return wire;
+    }
+
+    uint64_t given_bytes() const
+    {
+        return given;
     }
 };
 

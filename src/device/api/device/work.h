@@ -144,7 +144,7 @@ struct rondo_work {
                         and recv */
     uint64_t stride; /* elements between blocks */
     uint64_t chunk;  /* elements (send and recv: bytes) moved a step at most, > 0; times the wire's bytes <=
-                        rondo_protocol_capacity() of the slots; of direct kinds see device/pull.h */
+                        rondo_protocol_capacity() of the slots; of direct kinds over SIMPLE see device/pull.h */
     uint64_t scalar; /* PREMULSUM: bits of one accumulator value, or an address; SUMDIV: the divisor */
     uint64_t number; /* operation number, for notes */
     uint64_t fingerprint;   /* sent with, and compared to, every slot */
@@ -153,8 +153,10 @@ struct rondo_work {
     struct rondo_end *from; /* receives from here; NULL when the kind does not receive */
     struct rondo_end *to;   /* sends to there; NULL likewise */
 
-    /* Direct kinds, peers also the tree kinds; NULL for others. A channel's works share all three. */
-    struct rondo_peer_ends *peers; /* [ranks], the rank's own is unused; of trees [RONDO_TREE_PORTS] */
+    /* Direct kinds, over LL and LL128 all but peers NULL; of tree kinds peers alone; NULL for others. A channel's
+     * works share all three. */
+    struct rondo_peer_ends *peers; /* [ranks], for the protocol, the rank's own is unused; of trees
+                                      [RONDO_TREE_PORTS] */
     struct rondo_source *sources;  /* [ranks]; the kernel's own: what it reads from each rank just now */
     unsigned char *bounce;         /* memory of this rank that all peers can read */
     uint64_t bounce_bytes;
