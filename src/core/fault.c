@@ -1,6 +1,7 @@
 /* fault.c - what a kernel found wrong, told to all ranks in words. */
 #include "fault.h"
 
+#include "agreement.h"
 #include "record.h"
 #include "watch.h"
 
@@ -50,13 +51,21 @@ static bool explain(const struct ncclComm *comm, const struct rondo_suspicion *w
     return rondo_record_disagree(comm, what->number, out, bytes, culprit_out);
 }
 
-/* End everything, with the ranks' records if they explain it. */
+/* End everything, with the ranks' records if they explain it: those of this operation, or of one before it in
+ * which nobody waited and whose data came now. */
 static void tell(struct ncclComm *comm, const struct rondo_suspicion *what)
 {
+    bool is_collective =
+        what->code == ncclInvalidUsage && what->peer >= 0 && what->operation != RONDO_OP_RECV;
+    bool is_explained;
+    uint64_t agreed = 0;
     char text[768];
     int culprit;
 
-    if (!explain(comm, what, text, sizeof(text), &culprit)) {
+    is_explained = explain(comm, what, text, sizeof(text), &culprit);
+    if (!is_explained && is_collective && rondo_agreement_look(comm, &agreed))
+        return;
+    if (!is_explained) {
         describe(comm, what, text, sizeof(text));
         culprit = what->peer;
     }

@@ -226,22 +226,34 @@ TEST(Mismatch, EveryCollectiveWithACountOfZeroOnOneRank)
     }
 }
 
-// Two roots that only send, and then operations that agree, more than there is room for records: a look that comes
-// in between can still say what was called.
+// Two roots that only send, and then operations that agree.
+void ExpectFoundAfter(size_t count, int later, const char *text)
+{
+    SCOPED_TRACE(testing::Message() << "count " << count << ", " << later << " later");
+    ExpectMismatch(2,
+                   [&](Party &p, ncclComm_t comm, char *buffer) {
+                       ncclResult_t result =
+                           ncclScatter(buffer, buffer + 32768, count, ncclInt32, p.first, comm, nullptr);
+                       for (int i = 0; i < later && result == ncclSuccess; i++)
+                           result = ncclAllReduce(buffer, buffer, count, ncclInt32, ncclSum, comm, nullptr);
+                       return result;
+                   },
+                   {text, "rank 0", "rank 1"});
+}
+
+// So large that the later ones look elsewhere for their data, and more than there is room for records: a look
+// that comes in between can still say what was called.
 TEST(Mismatch, IsFoundLongAfter)
 {
-    for (int later : {1, 62, 63, 64, 500}) {
-        SCOPED_TRACE(later);
-        ExpectMismatch(2,
-                       [&](Party &p, ncclComm_t comm, char *buffer) {
-                           ncclResult_t result =
-                               ncclScatter(buffer, buffer + 4096, 8, ncclInt32, p.first, comm, nullptr);
-                           for (int i = 0; i < later && result == ncclSuccess; i++)
-                               result = ncclAllReduce(buffer, buffer, 8, ncclInt32, ncclSum, comm, nullptr);
-                           return result;
-                       },
-                       {later < 64 ? "operation 1: " : "the ranks of communicator", "rank 0", "rank 1"});
-    }
+    for (int later : {1, 62, 63, 64, 500})
+        ExpectFoundAfter(2048, later, later < 64 ? "operation 1: " : "the ranks of communicator");
+}
+
+// So small that the next one finds the data of the first.
+TEST(Mismatch, IsFoundByTheNext)
+{
+    for (int later : {1, 62})
+        ExpectFoundAfter(8, later, "operation 1: ");
 }
 
 // All have made their calls: whoever closes first sees it, without waiting for the watch thread.
