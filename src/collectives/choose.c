@@ -240,6 +240,15 @@ static enum rondo_protocol choose_protocol(uint64_t allowed, enum rondo_operatio
     return *by_preference;
 }
 
+/* Protocols that go directly and are at least that. */
+static uint64_t direct_protocols(struct rondo_direct_uses direct, enum rondo_direct_use least)
+{
+    const uint64_t flagged = (uint64_t)1 << RONDO_PROTOCOL_LL | (uint64_t)1 << RONDO_PROTOCOL_LL128;
+
+    return (direct.pulled >= least ? (uint64_t)1 << RONDO_PROTOCOL_SIMPLE : 0) |
+           (direct.oneshot >= least ? flagged : 0);
+}
+
 /* Trees are never the default, although on one host their chain was faster for most of the small sizes:
  * NCCL_ALGO=a all_reduce_perf --procs n -b 8 -e 32K -f 4 -n 30 -c 0 with a of Ring and Tree in turn, 6 times
  * (3 ranks: 5), on 2 CPUs with much other work beside them. Least of the times, in us:
@@ -256,16 +265,15 @@ static enum rondo_protocol choose_protocol(uint64_t allowed, enum rondo_operatio
  * faster. A ring has more messages than a chain by the number of ranks, which costs where ranks share CPUs;
  * where each has its own nothing was measured. */
 static ncclResult_t choose_algorithm(const struct rondo_choices *choices, enum rondo_operation operation,
-                                     enum rondo_direct_use direct, bool has_tree,
+                                     struct rondo_direct_uses direct, bool has_tree,
                                      enum rondo_algorithm *algorithm_out)
 {
     const uint64_t by_ring = (uint64_t)1 << RONDO_ALGORITHM_RING;
     const uint64_t by_direct = (uint64_t)1 << RONDO_ALGORITHM_DIRECT;
     const uint64_t by_tree = (uint64_t)1 << RONDO_ALGORITHM_TREE;
-    uint64_t possible =
-        by_ring | (direct != RONDO_DIRECT_IMPOSSIBLE ? by_direct : 0) | (has_tree ? by_tree : 0);
-    uint64_t allowed = by_ring;
-    uint64_t protocols = choices->protocols >> (operation - 1) * protocol_words.bits;
+    uint64_t directly = direct_protocols(direct, RONDO_DIRECT_POSSIBLE);
+    uint64_t possible = by_ring | (directly ? by_direct : 0) | (has_tree ? by_tree : 0);
+    uint64_t protocols = choices->protocols >> (operation - 1) * protocol_words.bits, allowed = by_ring;
     bool is_ring = rondo_operation_facts(operation)->travel == RONDO_TRAVEL_RING;
     ncclResult_t rc = ncclSuccess;
 
@@ -277,8 +285,9 @@ static ncclResult_t choose_algorithm(const struct rondo_choices *choices, enum r
     if (rc != ncclSuccess)
         return rc;
     /* What can go either way does not go where its protocol is forbidden. */
-    bool may_pull = (allowed & by_direct) && (protocols >> RONDO_PROTOCOL_SIMPLE & 1);
-    if ((may_pull && (direct == RONDO_DIRECT_FASTER || !(allowed & by_ring))) || allowed == by_direct)
+    bool is_better = (protocols & direct_protocols(direct, RONDO_DIRECT_FASTER)) != 0;
+    bool is_wanted = is_better || ((protocols & directly) && !(allowed & by_ring));
+    if (((allowed & by_direct) && is_wanted) || allowed == by_direct)
         *algorithm_out = RONDO_ALGORITHM_DIRECT;
     else if ((allowed & (by_ring | by_tree)) == by_tree)
         *algorithm_out = RONDO_ALGORITHM_TREE;
@@ -287,8 +296,19 @@ static ncclResult_t choose_algorithm(const struct rondo_choices *choices, enum r
     return ncclSuccess;
 }
 
+/* The one that is faster; where none is, that for large messages first. */
+static enum rondo_protocol choose_direct_protocol(uint64_t allowed, struct rondo_direct_uses direct)
+{
+    uint64_t better = allowed & direct_protocols(direct, RONDO_DIRECT_FASTER);
+    enum rondo_protocol protocol = RONDO_PROTOCOL_SIMPLE;
+
+    while (!((better ? better : allowed) >> protocol & 1))
+        protocol++;
+    return protocol;
+}
+
 ncclResult_t rondo_choose(const struct rondo_choices *choices, enum rondo_operation operation, uint64_t bytes,
-                          uint32_t ranks, enum rondo_direct_use direct, bool has_tree,
+                          uint32_t ranks, struct rondo_direct_uses direct, bool has_tree,
                           struct rondo_choice *choice_out)
 {
     uint64_t protocols = ((uint64_t)1 << RONDO_PROTOCOL_NUM) - 1;
@@ -298,11 +318,13 @@ ncclResult_t rondo_choose(const struct rondo_choices *choices, enum rondo_operat
     if (rc != ncclSuccess)
         return rc;
     if (choice.algorithm == RONDO_ALGORITHM_DIRECT)
-        protocols = (uint64_t)1 << RONDO_PROTOCOL_SIMPLE;
+        protocols = direct_protocols(direct, RONDO_DIRECT_POSSIBLE);
     rc = allow(&protocol_words, choices->protocols, choices->protocol_text, operation, protocols, &protocols);
     if (rc != ncclSuccess)
         return rc;
-    choice.protocol = choose_protocol(protocols, operation, choice.algorithm, bytes, ranks);
+    choice.protocol = choice.algorithm == RONDO_ALGORITHM_DIRECT
+                          ? choose_direct_protocol(protocols, direct)
+                          : choose_protocol(protocols, operation, choice.algorithm, bytes, ranks);
     *choice_out = choice;
     return ncclSuccess;
 }

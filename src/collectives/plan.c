@@ -86,12 +86,12 @@ static ncclResult_t plan_task(const struct rondo_plan_context *context, const st
         return rondo_plan_alone(context, task, draft);
     if (!is_message && travel != RONDO_TRAVEL_NONE)
         rc = rondo_choose(&context->choices, task->operation, rondo_plan_moved_bytes(context, task),
-                          context->layout->ranks, rondo_plan_direct_use(context, task),
+                          context->layout->ranks, rondo_plan_direct_uses(context, task),
                           rondo_plan_has_tree(context, task), &choice);
     if (rc != ncclSuccess)
         return rc;
     if (choice.algorithm == RONDO_ALGORITHM_DIRECT)
-        return rondo_plan_direct(context, task, draft);
+        return rondo_plan_direct(context, task, choice.protocol, draft);
     if (choice.algorithm == RONDO_ALGORITHM_TREE)
         return rondo_plan_tree(context, task, choice.protocol, draft);
     switch (travel) {

@@ -1,15 +1,16 @@
 /*
- * plan_direct.c - collectives that read their peers' memory where it lies: one work a channel, each with its
- * range of the data. device/pull.h has what goes when.
+ * plan_direct.c - collectives between each rank and each other one: one work a channel, each with its range
+ * of the data. Large ones read their peers' memory where it lies (device/pull.h has what goes when), small
+ * ones write into their peers' slots (device/push.h).
  *
  * All ranks must decide alike, so the decision looks at the operation and at what they have agreed on. Whether a
- * rank's buffers can be mapped is its own affair: they go through its bounce area then.
+ * rank's buffers can be mapped is its own affair: what would be read goes through its bounce area then.
  */
 #include "chunking.h"
 #include "plan_parts.h"
 
 #include "base/error.h"
-#include "device/pull.h"
+#include "device/push.h"
 
 /* A chunk is a vector of 16 elements at least, whatever the type. */
 #define CHUNK_BYTES_MIN 128u
@@ -34,6 +35,33 @@
  */
 #define DIRECT_BYTES (512u * 1024u)
 #define DIRECT_BYTES_REDUCE (1024u * 1024u)
+
+/*
+ * Bytes for one peer up to which one-shot works are faster. NCCL_ALGO=Direct NCCL_PROTO=LL and
+ * NCCL_ALGO=^Direct in turn, OPERATION_perf --procs N -b 512 -e 4K -f 2 -n 30 -w 5 -c 0 (with blocks for all
+ * ranks, N times those sizes), medians of 7, on 2 CPUs with other work beside them, took in us:
+ *
+ *                     2 processes, LL / other     4 processes, LL / other    8 processes, LL / other
+ *                     1 KiB   2 KiB   4 KiB       1 KiB   2 KiB   4 KiB      1 KiB    2 KiB    4 KiB
+ *     all-reduce      7/11    9/12    15/13       21/69   35/71   58/71      163/412  253/396  375/324
+ *     all-gather      7/6     9/7     15/6        21/48   34/44   56/35      163/227  264/263  381/221
+ *     reduce-scatter  7/6     9/7     15/6        22/35   37/46   57/36      139/230  223/254  301/165
+ *     broadcast       2/2     3/2     5/2         4/4     9/8     18/5       14/16    26/24    80/25
+ *     reduce          2/2     4/3     5/2         4/4     8/6     17/5       13/12    24/19    45/19
+ *     all-to-all      6/6     9/6     15/6        24/32   35/31   57/33      115/350  276/353  387/353
+ *     gather          2/2     3/2     5/2         4/4     14/5    15/5       10/13    18/13    47/10
+ *     scatter         2/2     3/2     5/2         5/4     7/5     19/5       13/12    28/17    99/12
+ *
+ * Threads (-t N) compared alike. 2 KiB are two slots, for which only all-reduce always gains. The perf
+ * programs call one operation after another, which hides the latency of those with a root; that they go
+ * directly is a choice.
+ */
+#define ONESHOT_BYTES 1024u
+#define ONESHOT_BYTES_ALL_REDUCE 2048u
+
+/* Beyond this many ranks one-shot works are not the default: twice what was measured, and slots that have
+ * been in use take 32 KiB for each pair of ranks. A choice. */
+#define ONESHOT_RANKS 16u
 
 static enum rondo_work_kind kind_of(enum rondo_operation operation)
 {
@@ -68,24 +96,54 @@ static bool must_be_chain(const struct rondo_plan_context *context, const struct
            rondo_dtype_wide_bytes(task->dtype) != rondo_dtype_bytes(task->dtype);
 }
 
-enum rondo_direct_use rondo_plan_direct_use(const struct rondo_plan_context *context,
-                                            const struct rondo_task *task)
+static enum rondo_direct_use use_pulled(const struct rondo_plan_context *context,
+                                        const struct rondo_task *task)
 {
     uint64_t measured = task->operation == RONDO_OP_REDUCE ? DIRECT_BYTES_REDUCE : DIRECT_BYTES;
     uint64_t least = context->direct_bytes == UINT64_MAX ? measured : context->direct_bytes;
 
-    if (!context->has_windows || kind_of(task->operation) == RONDO_WORK_NUM)
-        return RONDO_DIRECT_IMPOSSIBLE;
     if (rondo_layout_piece_bytes(context->layout) / context->layout->ranks < CHUNK_BYTES_MIN)
-        return RONDO_DIRECT_IMPOSSIBLE;
-    if (must_be_chain(context, task))
         return RONDO_DIRECT_IMPOSSIBLE;
     return rondo_plan_moved_bytes(context, task) >= least ? RONDO_DIRECT_FASTER : RONDO_DIRECT_POSSIBLE;
 }
 
-/* Elements a step, for a range of count elements. */
-static uint64_t choose_chunk(const struct rondo_plan_context *context, enum rondo_work_kind kind,
-                             uint64_t count, uint64_t element_bytes)
+static enum rondo_direct_use use_oneshot(const struct rondo_plan_context *context,
+                                         const struct rondo_task *task)
+{
+    uint64_t most = task->operation == RONDO_OP_ALL_REDUCE ? ONESHOT_BYTES_ALL_REDUCE : ONESHOT_BYTES;
+    bool is_small = task->count * rondo_dtype_bytes(task->dtype) <= most;
+
+    return is_small && context->layout->ranks <= ONESHOT_RANKS ? RONDO_DIRECT_FASTER : RONDO_DIRECT_POSSIBLE;
+}
+
+struct rondo_direct_uses rondo_plan_direct_uses(const struct rondo_plan_context *context,
+                                                const struct rondo_task *task)
+{
+    struct rondo_direct_uses uses = {RONDO_DIRECT_IMPOSSIBLE, RONDO_DIRECT_IMPOSSIBLE};
+
+    if (!context->has_windows || kind_of(task->operation) == RONDO_WORK_NUM || must_be_chain(context, task))
+        return uses;
+    uses.pulled = use_pulled(context, task);
+    uses.oneshot = use_oneshot(context, task);
+    return uses;
+}
+
+/* Elements of a slot that holds a piece for one reader, for a range of count elements. */
+static uint64_t choose_slot_chunk(const struct rondo_plan_context *context, const struct rondo_task *task,
+                                  enum rondo_protocol protocol, uint64_t count)
+{
+    bool is_wide = rondo_operation_facts(task->operation)->reduces && rondo_push_is_wide(task->redop);
+    uint64_t element_bytes = rondo_dtype_bytes(task->dtype);
+    uint64_t wire_bytes = is_wide ? rondo_dtype_wide_bytes(task->dtype) : element_bytes;
+    uint64_t slot_bytes = rondo_layout_slot_bytes(context->layout, RONDO_CONNECTION_DIRECT, protocol);
+
+    return rondo_chunking_even(count, element_bytes, wire_bytes,
+                               rondo_protocol_capacity(protocol, slot_bytes));
+}
+
+/* Elements of a piece that is read where it lies, for a range of count elements. */
+static uint64_t choose_pulled_chunk(const struct rondo_plan_context *context, enum rondo_work_kind kind,
+                                    uint64_t count, uint64_t element_bytes)
 {
     uint64_t ranks = context->layout->ranks, piece = rondo_layout_piece_bytes(context->layout);
     enum rondo_pull_shape shape = rondo_pull_shape_of(kind);
@@ -113,8 +171,9 @@ static uint32_t find_bounced(const struct rondo_plan_context *context, const str
 }
 
 ncclResult_t rondo_plan_direct(const struct rondo_plan_context *context, const struct rondo_task *task,
-                               struct rondo_draft *draft)
+                               enum rondo_protocol protocol, struct rondo_draft *draft)
 {
+    bool is_pulled = protocol == RONDO_PROTOCOL_SIMPLE;
     const struct rondo_facts *facts = rondo_operation_facts(task->operation);
     uint64_t element_bytes = rondo_dtype_bytes(task->dtype);
     uint32_t channels =
@@ -125,8 +184,9 @@ ncclResult_t rondo_plan_direct(const struct rondo_plan_context *context, const s
         .operation = (uint8_t)task->operation,
         .dtype = (uint8_t)task->dtype,
         .redop = facts->reduces ? (uint8_t)task->redop : RONDO_REDOP_SUM,
-        .protocol = RONDO_PROTOCOL_SIMPLE,
-        .flags = (facts->reduces ? task->flags : 0) | find_bounced(context, task),
+        .protocol = (uint8_t)protocol,
+        .flags =
+            (uint8_t)((facts->reduces ? task->flags : 0) | (is_pulled ? find_bounced(context, task) : 0)),
         .stride = task->count,
         .scalar = facts->reduces ? task->scalar : 0,
         .number = task->number,
@@ -142,14 +202,15 @@ ncclResult_t rondo_plan_direct(const struct rondo_plan_context *context, const s
 
         if (range.count == 0)
             break; /* few elements a block among very many ranks */
-        direct = context->direct(context->owner, channel);
+        direct = context->direct(context->owner, channel, protocol);
         if (!direct)
             return ncclSystemError; /* its text is recorded */
         work.channel = channel;
         work.send = task->send ? (const char *)task->send + first : NULL;
         work.recv = task->recv ? (char *)task->recv + first : NULL;
         work.count = range.count;
-        work.chunk = choose_chunk(context, kind, range.count, element_bytes);
+        work.chunk = is_pulled ? choose_pulled_chunk(context, kind, range.count, element_bytes)
+                               : choose_slot_chunk(context, task, protocol, range.count);
         work.peers = direct->peers;
         work.sources = direct->sources;
         work.bounce = direct->bounce;

@@ -15,12 +15,12 @@ ncclResult_t rondo_plan_ring(const struct rondo_plan_context *context, const str
 
 /* What going directly would be for a collective, by what all ranks agree on. Two ranks or more, count > 0. Pure.
  */
-enum rondo_direct_use rondo_plan_direct_use(const struct rondo_plan_context *context,
-                                            const struct rondo_task *task);
+struct rondo_direct_uses rondo_plan_direct_uses(const struct rondo_plan_context *context,
+                                                const struct rondo_task *task);
 
-/* Its works when it goes directly. */
+/* Its works when it goes directly, over a protocol that makes that possible. */
 ncclResult_t rondo_plan_direct(const struct rondo_plan_context *context, const struct rondo_task *task,
-                               struct rondo_draft *draft);
+                               enum rondo_protocol protocol, struct rondo_draft *draft);
 
 /* Whether a collective could go by tree, by what all ranks agree on. Pure. */
 bool rondo_plan_has_tree(const struct rondo_plan_context *context, const struct rondo_task *task);

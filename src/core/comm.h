@@ -110,7 +110,7 @@ struct ncclComm {
     struct rondo_peer_ends
         *tree_ends;               /* [channels][RONDO_PROTOCOL_NUM][RONDO_TREE_PORTS]; NULL until needed */
     struct rondo_window readable; /* what of this rank's memory all peers can read; here is unused */
-    struct rondo_direct *directs; /* [channels], those in use are filled; NULL until the first is */
+    struct rondo_direct *directs; /* [channels][RONDO_PROTOCOL_NUM], filled as they come into use */
     struct rondo_plan_context context;
 
     /* The roster's, under its lock. */

@@ -10,7 +10,7 @@ ncclResult_t rondo_comm_find_windows(struct ncclComm *comm);
 
 /* For struct rondo_plan_context. */
 bool rondo_comm_is_mapped(void *owner, const void *memory, uint64_t bytes);
-const struct rondo_direct *rondo_comm_direct(void *owner, uint32_t channel);
+const struct rondo_direct *rondo_comm_direct(void *owner, uint32_t channel, enum rondo_protocol protocol);
 
 /* Free what the calls above made. */
 void rondo_comm_free_directs(struct ncclComm *comm);

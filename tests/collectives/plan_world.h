@@ -179,7 +179,7 @@ class World
         return !(self->world->unmapped >> (2 * self->rank + is_recv) & 1);
     }
 
-    static const rondo_direct *Direct(void *owner, uint32_t channel)
+    static const rondo_direct *Direct(void *owner, uint32_t channel, rondo_protocol protocol)
     {
         auto *self = (Owner *)owner;
         EXPECT_LT(channel, self->world->layout.channels);
@@ -187,8 +187,11 @@ class World
             rondo_fail(ncclSystemError, "no direct way");
             return nullptr;
         }
-        DirectWay &way = self->world->directs_[{self->rank, channel}];
+        DirectWay &way = self->world->directs_[{self->rank, channel, (int)protocol}];
         way.peers.resize(self->world->layout.ranks);
+        way.direct = {way.peers.data(), nullptr, nullptr, 0};
+        if (protocol != RONDO_PROTOCOL_SIMPLE)
+            return &way.direct;
         way.sources.resize(self->world->layout.ranks);
         way.direct = {way.peers.data(), way.sources.data(), (unsigned char *)(uintptr_t)(channel + 1),
                       rondo_layout_bounce_bytes(&self->world->layout)};
@@ -224,7 +227,7 @@ class World
     };
 
     std::vector<Owner> owners_;
-    std::map<std::pair<int, uint32_t>, DirectWay> directs_;
+    std::map<std::tuple<int, uint32_t, int>, DirectWay> directs_;
     std::map<std::tuple<int, uint32_t, rondo_protocol>, std::vector<rondo_peer_ends>> trees_;
     std::map<std::tuple<int, int, int, int>, std::unique_ptr<rondo_end>> ends_;
     std::map<const rondo_end *, Wire> names_;

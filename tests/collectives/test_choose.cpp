@@ -87,11 +87,12 @@ TEST(Choices, WhatIsNoNameIsRefused)
     ExpectRefused(nullptr, std::string(5000, 'x').c_str(), {"NCCL_PROTO=xxx"});
 }
 
+const rondo_direct_uses kNone = {RONDO_DIRECT_IMPOSSIBLE, RONDO_DIRECT_IMPOSSIBLE};
+
 rondo_protocol Chosen(const rondo_choices &choices, rondo_operation operation, uint64_t bytes)
 {
     rondo_choice choice = {RONDO_ALGORITHM_NUM, RONDO_PROTOCOL_NUM};
-    EXPECT_EQ(rondo_choose(&choices, operation, bytes, 4, RONDO_DIRECT_IMPOSSIBLE, false, &choice),
-              ncclSuccess)
+    EXPECT_EQ(rondo_choose(&choices, operation, bytes, 4, kNone, false, &choice), ncclSuccess)
         << rondo_error_last();
     EXPECT_EQ(choice.algorithm, RONDO_ALGORITHM_RING);
     return choice.protocol;
@@ -139,20 +140,16 @@ TEST(Choose, WhatIsImpossibleIsSaid)
 {
     rondo_choice choice = {RONDO_ALGORITHM_NUM, RONDO_PROTOCOL_NUM};
     rondo_choices choices = Parse("tree,nvls;broadcast:ring", nullptr);
-    EXPECT_EQ(rondo_choose(&choices, RONDO_OP_ALL_GATHER, 8, 2, RONDO_DIRECT_IMPOSSIBLE, false, &choice),
-              ncclInvalidUsage);
+    EXPECT_EQ(rondo_choose(&choices, RONDO_OP_ALL_GATHER, 8, 2, kNone, false, &choice), ncclInvalidUsage);
     EXPECT_EQ(choice.algorithm, RONDO_ALGORITHM_NUM) << "written although refused";
     std::string text = rondo_error_last();
     for (const char *needle : {"AllGather", "NCCL_ALGO=tree,nvls;broadcast:ring", "Ring"})
         EXPECT_NE(text.find(needle), std::string::npos) << text;
-    EXPECT_EQ(rondo_choose(&choices, RONDO_OP_BROADCAST, 8, 2, RONDO_DIRECT_IMPOSSIBLE, false, &choice),
-              ncclSuccess);
-    EXPECT_EQ(rondo_choose(&choices, RONDO_OP_SEND, 8, 2, RONDO_DIRECT_IMPOSSIBLE, false, &choice),
-              ncclSuccess)
+    EXPECT_EQ(rondo_choose(&choices, RONDO_OP_BROADCAST, 8, 2, kNone, false, &choice), ncclSuccess);
+    EXPECT_EQ(rondo_choose(&choices, RONDO_OP_SEND, 8, 2, kNone, false, &choice), ncclSuccess)
         << "messages have none";
     choices = Parse(nullptr, "^LL,LL128,Simple");
-    EXPECT_EQ(rondo_choose(&choices, RONDO_OP_SEND, 8, 2, RONDO_DIRECT_IMPOSSIBLE, false, &choice),
-              ncclInvalidUsage);
+    EXPECT_EQ(rondo_choose(&choices, RONDO_OP_SEND, 8, 2, kNone, false, &choice), ncclInvalidUsage);
     text = rondo_error_last();
     for (const char *needle : {"Send", "NCCL_PROTO=^LL,LL128,Simple", "Simple, LL, LL128"})
         EXPECT_NE(text.find(needle), std::string::npos) << text;
@@ -160,70 +157,105 @@ TEST(Choose, WhatIsImpossibleIsSaid)
 
 // What a choice between ring, direct and tree comes to, and its error.
 std::string Outcome(const char *algorithms, const char *protocols, rondo_operation operation,
-                    rondo_direct_use direct, bool has_tree = false)
+                    rondo_direct_uses direct, bool has_tree = false)
 {
+    static const char *const over[] = {"Simple", "LL", "LL128"};
     rondo_choices choices = Parse(algorithms, protocols);
     rondo_choice choice = {RONDO_ALGORITHM_NUM, RONDO_PROTOCOL_NUM};
     if (rondo_choose(&choices, operation, 1 << 20, 4, direct, has_tree, &choice) != ncclSuccess)
         return rondo_error_last();
-    EXPECT_TRUE(choice.algorithm != RONDO_ALGORITHM_DIRECT || choice.protocol == RONDO_PROTOCOL_SIMPLE);
-    return choice.algorithm == RONDO_ALGORITHM_DIRECT ? "direct"
+    return choice.algorithm == RONDO_ALGORITHM_DIRECT ? std::string("direct ") + over[choice.protocol]
            : choice.algorithm == RONDO_ALGORITHM_TREE ? "tree"
                                                       : "ring";
 }
 
+const rondo_direct_use kNever = RONDO_DIRECT_IMPOSSIBLE, kCan = RONDO_DIRECT_POSSIBLE,
+                       kFaster = RONDO_DIRECT_FASTER;
+
 TEST(Choose, DirectWhereItIsFasterOrForced)
 {
-    const rondo_direct_use impossible = RONDO_DIRECT_IMPOSSIBLE, possible = RONDO_DIRECT_POSSIBLE,
-                           faster = RONDO_DIRECT_FASTER;
     for (int o = RONDO_OP_ALL_REDUCE; o <= RONDO_OP_SCATTER; o++) {
         auto operation = (rondo_operation)o;
-        EXPECT_EQ(Outcome(nullptr, nullptr, operation, impossible), "ring");
-        EXPECT_EQ(Outcome(nullptr, nullptr, operation, possible), "ring");
-        EXPECT_EQ(Outcome(nullptr, nullptr, operation, faster), "direct");
-        EXPECT_EQ(Outcome("direct", nullptr, operation, possible), "direct");
-        EXPECT_EQ(Outcome("^ring", "simple,LL", operation, possible), "direct");
-        EXPECT_EQ(Outcome("ring", nullptr, operation, faster), "ring");
-        EXPECT_EQ(Outcome("^direct", nullptr, operation, faster), "ring");
-        EXPECT_EQ(Outcome(nullptr, "LL", operation, faster), "ring") << "where its protocol is allowed";
-        std::string text = Outcome("direct", "LL", operation, faster);
-        EXPECT_NE(text.find("NCCL_PROTO=LL allows none of what is possible here: Simple;"), std::string::npos)
-            << text;
+        EXPECT_EQ(Outcome(nullptr, nullptr, operation, kNone), "ring");
+        EXPECT_EQ(Outcome(nullptr, nullptr, operation, {kCan, kCan}), "ring");
+        EXPECT_EQ(Outcome(nullptr, nullptr, operation, {kFaster, kCan}), "direct Simple");
+        EXPECT_EQ(Outcome("direct", nullptr, operation, {kCan, kCan}), "direct Simple");
+        EXPECT_EQ(Outcome("^ring", "simple,LL", operation, {kCan, kCan}), "direct Simple");
+        EXPECT_EQ(Outcome("ring", nullptr, operation, {kFaster, kFaster}), "ring");
+        EXPECT_EQ(Outcome("^direct", nullptr, operation, {kFaster, kFaster}), "ring");
+        EXPECT_EQ(Outcome(nullptr, "LL", operation, {kFaster, kCan}), "ring")
+            << "where its protocol is allowed";
+        EXPECT_EQ(Outcome("direct", "LL", operation, {kFaster, kCan}), "direct LL") << "forced";
+        EXPECT_EQ(Outcome("direct", "LL128", operation, {kFaster, kCan}), "direct LL128");
+    }
+}
+
+TEST(Choose, OneShotWhereItIsFasterOrForced)
+{
+    for (int o = RONDO_OP_ALL_REDUCE; o <= RONDO_OP_SCATTER; o++) {
+        auto operation = (rondo_operation)o;
+        EXPECT_EQ(Outcome(nullptr, nullptr, operation, {kCan, kFaster}), "direct LL");
+        EXPECT_EQ(Outcome("direct", nullptr, operation, {kCan, kFaster}), "direct LL");
+        EXPECT_EQ(Outcome(nullptr, "Simple,LL128", operation, {kCan, kFaster}), "direct LL128");
+        EXPECT_EQ(Outcome(nullptr, "Simple", operation, {kCan, kFaster}), "ring");
+        EXPECT_EQ(Outcome("direct", "Simple", operation, {kCan, kFaster}), "direct Simple");
+        EXPECT_EQ(Outcome("ring", "LL", operation, {kCan, kFaster}), "ring");
+        EXPECT_EQ(Outcome(nullptr, nullptr, operation, {kFaster, kFaster}), "direct Simple")
+            << "which RONDO_DIRECT_BYTES asks for";
+        EXPECT_EQ(Outcome(nullptr, "LL", operation, {kFaster, kFaster}), "direct LL");
+        EXPECT_EQ(Outcome("direct", nullptr, operation, {kNever, kCan}), "direct LL");
     }
 }
 
 TEST(Choose, DirectForcedWhereItIsImpossible)
 {
-    std::string text = Outcome("direct", nullptr, RONDO_OP_ALL_REDUCE, RONDO_DIRECT_IMPOSSIBLE);
+    std::string text = Outcome("direct", nullptr, RONDO_OP_ALL_REDUCE, kNone);
     EXPECT_NE(text.find("NCCL_ALGO=direct allows none of what is possible here: Ring;"), std::string::npos)
         << text;
-    text = Outcome("tree", nullptr, RONDO_OP_ALL_REDUCE, RONDO_DIRECT_POSSIBLE);
+    text = Outcome("tree", nullptr, RONDO_OP_ALL_REDUCE, {kCan, kCan});
     EXPECT_NE(text.find("possible here: Ring, Direct;"), std::string::npos) << text;
+    text = Outcome("direct", "Simple", RONDO_OP_ALL_REDUCE, {kNever, kFaster});
+    EXPECT_NE(text.find("NCCL_PROTO=Simple allows none of what is possible here: LL, LL128;"),
+              std::string::npos)
+        << text;
+    text = Outcome("direct", "LL", RONDO_OP_ALL_REDUCE, {kFaster, kNever});
+    EXPECT_NE(text.find("NCCL_PROTO=LL allows none of what is possible here: Simple;"), std::string::npos)
+        << text;
     for (rondo_operation operation : {RONDO_OP_ALL_TO_ALL, RONDO_OP_GATHER, RONDO_OP_SCATTER, RONDO_OP_SEND})
-        EXPECT_EQ(Outcome("direct", nullptr, operation, RONDO_DIRECT_IMPOSSIBLE), "ring")
-            << "messages are always possible";
+        EXPECT_EQ(Outcome("direct", nullptr, operation, kNone), "ring") << "messages are always possible";
 }
 
 TEST(Choose, TreeWhereNothingElseIsAllowed)
 {
-    const rondo_direct_use impossible = RONDO_DIRECT_IMPOSSIBLE, possible = RONDO_DIRECT_POSSIBLE,
-                           faster = RONDO_DIRECT_FASTER;
     const rondo_operation operation = RONDO_OP_ALL_REDUCE;
-    for (rondo_direct_use direct : {impossible, possible, faster}) {
+    for (rondo_direct_use pulled : {kNever, kCan, kFaster}) {
+        const rondo_direct_uses direct = {pulled, kNever};
         EXPECT_EQ(Outcome("tree", nullptr, operation, direct, true), "tree");
         EXPECT_EQ(Outcome("allreduce:tree;ring", nullptr, operation, direct, true), "tree");
         EXPECT_EQ(Outcome("^ring,direct", "LL128", operation, direct, true), "tree");
         EXPECT_EQ(Outcome("^ring", "LL,LL128", operation, direct, true), "tree")
             << "not by a forbidden protocol";
         EXPECT_EQ(Outcome("^ring", nullptr, operation, direct, true),
-                  direct == impossible ? "tree" : "direct");
+                  pulled == kNever ? "tree" : "direct Simple");
         EXPECT_EQ(Outcome("tree,ring", nullptr, operation, direct, true), "ring");
-        EXPECT_EQ(Outcome(nullptr, nullptr, operation, direct, true), direct == faster ? "direct" : "ring");
+        EXPECT_EQ(Outcome(nullptr, nullptr, operation, direct, true),
+                  pulled == kFaster ? "direct Simple" : "ring");
         std::string text = Outcome("tree", nullptr, operation, direct, false);
         EXPECT_NE(text.find("NCCL_ALGO=tree allows none of what is possible here: Ring"), std::string::npos)
             << text;
         text = Outcome("nvls", nullptr, operation, direct, true);
         EXPECT_NE(text.find("Tree"), std::string::npos) << text;
+    }
+}
+
+TEST(Choose, TreeWhereOneShotIsForbidden)
+{
+    const rondo_operation operation = RONDO_OP_ALL_REDUCE;
+    for (rondo_direct_use oneshot : {kCan, kFaster}) {
+        EXPECT_EQ(Outcome("tree", nullptr, operation, {kNever, oneshot}, true), "tree");
+        EXPECT_EQ(Outcome("^ring", "LL128", operation, {kNever, oneshot}, true), "direct LL128");
+        EXPECT_EQ(Outcome("^ring", "Simple", operation, {kNever, oneshot}, true), "tree")
+            << "not by a forbidden protocol";
     }
 }
 
@@ -233,11 +265,8 @@ TEST(Choose, SmallTreesTakeLL)
     for (uint64_t bytes = 0; bytes < 10000; bytes += 61) {
         rondo_choice by_tree, by_broadcast;
         rondo_choices choices = Parse("allreduce:tree", nullptr);
-        ASSERT_EQ(
-            rondo_choose(&choices, RONDO_OP_ALL_REDUCE, bytes, 4, RONDO_DIRECT_IMPOSSIBLE, true, &by_tree),
-            ncclSuccess);
-        ASSERT_EQ(rondo_choose(&choices, RONDO_OP_BROADCAST, bytes, 4, RONDO_DIRECT_IMPOSSIBLE, false,
-                               &by_broadcast),
+        ASSERT_EQ(rondo_choose(&choices, RONDO_OP_ALL_REDUCE, bytes, 4, kNone, true, &by_tree), ncclSuccess);
+        ASSERT_EQ(rondo_choose(&choices, RONDO_OP_BROADCAST, bytes, 4, kNone, false, &by_broadcast),
                   ncclSuccess);
         EXPECT_EQ(by_tree.protocol, by_broadcast.protocol) << bytes;
     }

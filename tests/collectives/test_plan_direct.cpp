@@ -1,64 +1,10 @@
 // Direct works: every rank plans the same cut, and what all of them read is exactly the collective.
-#include "plan_world.h"
+#include "direct_places.h"
 
 #include "device/pull.h"
 
-#include <algorithm>
-#include <functional>
-
 namespace
 {
-
-const rondo_operation kOperations[] = {RONDO_OP_ALL_REDUCE, RONDO_OP_ALL_GATHER, RONDO_OP_REDUCE_SCATTER,
-                                       RONDO_OP_BROADCAST,  RONDO_OP_REDUCE,     RONDO_OP_ALL_TO_ALL,
-                                       RONDO_OP_GATHER,     RONDO_OP_SCATTER};
-
-bool IsDirect(const rondo_work &work)
-{
-    return work.kind >= RONDO_WORK_DIRECT_ALL_REDUCE && work.kind <= RONDO_WORK_DIRECT_SCATTER;
-}
-
-// Where element 0 of what rank `to` gets from rank `from` lies, in the one's input and in the other's output.
-struct Place {
-    bool moves;
-    uint64_t source, target, count;
-};
-
-Place PlaceOf(rondo_operation operation, int to, int from, int root, uint64_t count, uint64_t ranks)
-{
-    uint64_t own = (uint64_t)to * count, peers = (uint64_t)from * count;
-    switch (operation) {
-    case RONDO_OP_ALL_GATHER:
-        return {true, 0, peers, count};
-    case RONDO_OP_GATHER:
-        return {to == root, 0, peers, count};
-    case RONDO_OP_ALL_TO_ALL:
-        return {true, own, peers, count};
-    case RONDO_OP_SCATTER:
-        return {from == root, own, 0, count};
-    case RONDO_OP_BROADCAST:
-        return {from == root, 0, 0, count};
-    case RONDO_OP_REDUCE_SCATTER:
-        return {true, own, 0, count};
-    default:
-        (void)ranks;
-        return {true, 0, 0, count};
-    }
-}
-
-// Runs [first, first + count) that must be [begin, begin + total) in any order, without gap or overlap.
-void ExpectCovers(std::vector<std::pair<uint64_t, uint64_t>> runs, uint64_t begin, uint64_t total)
-{
-    std::sort(runs.begin(), runs.end());
-    uint64_t next = begin;
-    for (auto [first, count] : runs) {
-        if (count == 0)
-            continue;
-        ASSERT_EQ(first, next);
-        next += count;
-    }
-    ASSERT_EQ(next, begin + total);
-}
 
 class PlanDirect : public testing::Test
 {
@@ -225,24 +171,24 @@ TEST_F(PlanDirect, UnmappedBuffersAreBounced)
         }
 }
 
-bool GoesDirectly(World &world, const rondo_task &task)
+bool IsPulled(World &world, const rondo_task &task)
 {
     ::Plan plan;
     EXPECT_EQ(world.Build(0, {task}, &plan), ncclSuccess) << rondo_error_last();
-    return plan && IsDirect(plan->works[0]);
+    return plan && IsDirect(plan->works[0]) && plan->works[0].protocol == RONDO_PROTOCOL_SIMPLE;
 }
 
 TEST_F(PlanDirect, OnlyWhereAllMemoryIsMapped)
 {
     World world(4);
     rondo_task task = MakeTask(RONDO_OP_ALL_REDUCE, 0, 64 << 20);
-    EXPECT_FALSE(GoesDirectly(world, task));
+    EXPECT_FALSE(IsPulled(world, task));
     world.has_windows = true;
-    EXPECT_TRUE(GoesDirectly(world, task));
+    EXPECT_TRUE(IsPulled(world, task));
     World many(1024, 1, 1024);
     many.has_windows = true;
     many.direct_bytes = 0;
-    EXPECT_FALSE(GoesDirectly(many, task)) << "a piece has no room for so many ranks";
+    EXPECT_FALSE(IsPulled(many, task)) << "a piece has no room for so many ranks";
 }
 
 TEST_F(PlanDirect, FromTheBytesAgreedOn)
@@ -250,11 +196,11 @@ TEST_F(PlanDirect, FromTheBytesAgreedOn)
     World world(4);
     world.has_windows = true;
     world.direct_bytes = 4096;
-    EXPECT_FALSE(GoesDirectly(world, MakeTask(RONDO_OP_ALL_REDUCE, 0, 1023)));
-    EXPECT_TRUE(GoesDirectly(world, MakeTask(RONDO_OP_ALL_REDUCE, 0, 1024)));
-    EXPECT_FALSE(GoesDirectly(world, MakeTask(RONDO_OP_ALL_GATHER, 0, 255))) << "four blocks";
-    EXPECT_TRUE(GoesDirectly(world, MakeTask(RONDO_OP_ALL_GATHER, 0, 256)));
-    EXPECT_FALSE(GoesDirectly(world, MakeTask(RONDO_OP_SEND, 0, 1 << 20, ncclFloat32, 1)));
+    EXPECT_FALSE(IsPulled(world, MakeTask(RONDO_OP_ALL_REDUCE, 0, 1023)));
+    EXPECT_TRUE(IsPulled(world, MakeTask(RONDO_OP_ALL_REDUCE, 0, 1024)));
+    EXPECT_FALSE(IsPulled(world, MakeTask(RONDO_OP_ALL_GATHER, 0, 255))) << "four blocks";
+    EXPECT_TRUE(IsPulled(world, MakeTask(RONDO_OP_ALL_GATHER, 0, 256)));
+    EXPECT_FALSE(IsPulled(world, MakeTask(RONDO_OP_SEND, 0, 1 << 20, ncclFloat32, 1)));
 }
 
 // Direct sums of narrow types are rounded once, chains' at every rank: one or the other, for all sizes.
@@ -263,11 +209,11 @@ TEST_F(PlanDirect, DeterministicSumsDoNotDependOnTheWay)
     World world(4);
     world.has_windows = true;
     world.is_deterministic = true;
-    EXPECT_TRUE(GoesDirectly(world, MakeTask(RONDO_OP_ALL_REDUCE, 0, 64 << 20, ncclFloat32)));
-    EXPECT_FALSE(GoesDirectly(world, MakeTask(RONDO_OP_ALL_REDUCE, 0, 64 << 20, ncclBfloat16)));
-    EXPECT_TRUE(GoesDirectly(world, MakeTask(RONDO_OP_ALL_GATHER, 0, 64 << 20, ncclBfloat16)));
+    EXPECT_TRUE(IsPulled(world, MakeTask(RONDO_OP_ALL_REDUCE, 0, 64 << 20, ncclFloat32)));
+    EXPECT_FALSE(IsPulled(world, MakeTask(RONDO_OP_ALL_REDUCE, 0, 64 << 20, ncclBfloat16)));
+    EXPECT_TRUE(IsPulled(world, MakeTask(RONDO_OP_ALL_GATHER, 0, 64 << 20, ncclBfloat16)));
     world.is_precise = true;
-    EXPECT_TRUE(GoesDirectly(world, MakeTask(RONDO_OP_ALL_REDUCE, 0, 64 << 20, ncclBfloat16)));
+    EXPECT_TRUE(IsPulled(world, MakeTask(RONDO_OP_ALL_REDUCE, 0, 64 << 20, ncclBfloat16)));
 }
 
 TEST_F(PlanDirect, FailureToConnectIsPassedOn)

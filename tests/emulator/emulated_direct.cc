@@ -52,13 +52,17 @@ void Communicator::MakeDirect(unsigned rank, unsigned channel, rondo_direct &dir
         }
         std::memcpy(memory.Host(peers + peer), &value, sizeof(value));
     }
-    direct = {
-        peers,
-        static_cast<rondo_source *>(memory.Allocate("sources" + name, shape_.ranks * sizeof(rondo_source))),
-        static_cast<unsigned char *>(memory.Allocate("bounce area" + name, bounce_bytes)), bounce_bytes};
+    direct = {peers, nullptr, nullptr, 0};
+    if (shape_.protocol != RONDO_PROTOCOL_SIMPLE)
+        return;
+    direct.sources =
+        static_cast<rondo_source *>(memory.Allocate("sources" + name, shape_.ranks * sizeof(rondo_source)));
+    direct.bounce = static_cast<unsigned char *>(memory.Allocate("bounce area" + name, bounce_bytes));
+    direct.bounce_bytes = bounce_bytes;
 }
 
-const rondo_direct *Communicator::DirectOf(void *owner, uint32_t)
+// One protocol a communicator.
+const rondo_direct *Communicator::DirectOf(void *owner, uint32_t, rondo_protocol)
 {
     const Owner &o = *static_cast<Owner *>(owner);
     rondo_direct &direct = o.self->directs_[{o.rank, o.channel}];

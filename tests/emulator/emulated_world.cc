@@ -6,6 +6,7 @@
 #include "emulated_kernel.h"
 
 #include "base/error.h"
+#include "device/push.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -25,8 +26,12 @@ const char *const kProtocolNames[] = {"Simple", "LL", "LL128"};
 uint64_t WireBytes(const rondo_work &work)
 {
     auto dtype = static_cast<ncclDataType_t>(work.dtype);
+    bool is_tree = work.kind == RONDO_WORK_TREE_UP || work.kind == RONDO_WORK_TREE_DOWN;
+    bool is_oneshot = work.peers && !is_tree && work.protocol != RONDO_PROTOCOL_SIMPLE;
 
-    return work.flags & RONDO_WORK_PRECISE ? rondo_dtype_wide_bytes(dtype) : rondo_dtype_bytes(dtype);
+    return work.flags & RONDO_WORK_PRECISE || (is_oneshot && rondo_push_is_wide(work.redop))
+               ? rondo_dtype_wide_bytes(dtype)
+               : rondo_dtype_bytes(dtype);
 }
 
 bool IsMessage(const rondo_work &work)
@@ -191,8 +196,11 @@ void Communicator::PlanChannel(unsigned rank, unsigned channel, const std::vecto
     context.position = &position_[rank][channel];
     context.is_precise = shape_.is_precise;
     context.is_deterministic = shape_.is_deterministic;
-    rondo_choices_parse(shape_.hosts > 0 ? "AllReduce:Tree;^Tree" : nullptr, kProtocolNames[shape_.protocol],
-                        &context.choices);
+    bool is_forced = shape_.is_direct && !shape_.is_deterministic; // which may leave nothing but chains
+    rondo_choices_parse(shape_.hosts > 0 ? "AllReduce:Tree;^Tree"
+                        : is_forced      ? "Direct"
+                                         : nullptr,
+                        kProtocolNames[shape_.protocol], &context.choices);
     context.max_pair_blocks = kPairBlocks;
     FillPlanContext(context, owner);
     if (rondo_plan_build(&context, tasks.data(), tasks.size(), &planned) != ncclSuccess) {

@@ -31,11 +31,11 @@ struct Shape {
     uint64_t slot_bytes = 256; // that a slot holds, at most
     bool is_precise = false, is_deterministic = false;
     bool has_network = false; // a progress engine moves every slot; SIMPLE only
-    bool is_direct = false; // all that can goes directly; SIMPLE only, at most 4 ranks for slots of 128 bytes
-    bool is_apart = false;  // direct: ranks map each other's memory as processes do
-    unsigned bounced = 0;   // direct; bit r: rank r's buffers go through its bounce area
-    unsigned hosts = 0;     // all-reduces go by tree, the ranks dealt round so many hosts; 0: they do not
-    uint64_t first_step = 0; // of every connection; 0 where words carry flags
+    bool is_direct = false;   // all that can goes directly; SIMPLE: at most 4 ranks for slots of 128 bytes
+    bool is_apart = false;    // direct SIMPLE: ranks map each other's memory as processes do
+    unsigned bounced = 0;     // direct SIMPLE; bit r: rank r's buffers go through its bounce area
+    unsigned hosts = 0;       // all-reduces go by tree, the ranks dealt round so many hosts; 0: they do not
+    uint64_t first_step = 0;  // of every connection; 0 where words carry flags
 
     // Of a slot, flags and head included.
     uint64_t WireSlotBytes() const;
@@ -172,7 +172,7 @@ class Communicator
     static rondo_end *End(void *owner, rondo_direction direction, int peer,
                           const rondo_connection *connection);
     static bool IsMapped(void *owner, const void *memory, uint64_t bytes);
-    static const rondo_direct *DirectOf(void *owner, uint32_t channel);
+    static const rondo_direct *DirectOf(void *owner, uint32_t channel, rondo_protocol protocol);
     void MakeDirect(unsigned rank, unsigned channel, rondo_direct &direct);
     std::vector<rondo_place> Places() const;
     rondo_tree_node NodeOf(unsigned rank, unsigned channel) const;

@@ -119,6 +119,32 @@ Scenario ByTree(unsigned ranks, unsigned hosts, bool has_network)
     return scenario;
 }
 
+// Each rank writes into the slots of all others. Two channels, more pieces than slots, and a second launch
+// with scalars of the ranks' own where there is a reduction.
+Scenario AtOnce(rondo_operation operation)
+{
+    Scenario scenario;
+
+    scenario.name = std::string("one-shot ") + rondo_operation_name(operation);
+    scenario.shape.ranks = 3;
+    scenario.shape.channels = 2;
+    scenario.shape.slot_bytes = 128;
+    scenario.shape.is_direct = true;
+    scenario.launches = {{CallOf(operation, 700, 1)}, {CallOf(operation, 90, 2)}};
+    scenario.launches[1][0].redop = RONDO_REDOP_PREMULSUM;
+    return scenario;
+}
+
+// Rooted works leave connections at steps of their own, from which the others go on.
+Scenario ManyAtOnce()
+{
+    Scenario scenario = ManyWorks(false);
+
+    scenario.name = "many works, one-shot";
+    scenario.shape.is_direct = true;
+    return scenario;
+}
+
 // Works of nothing, which the planner never makes and the kernels do not forbid, between others.
 Scenario WorksOfNothing()
 {
@@ -144,9 +170,13 @@ Scenario WorksOfNothing()
 void AddOverProtocols(const Scenario &scenario, std::vector<Scenario> &scenarios)
 {
     scenarios.push_back(scenario);
+    if (!scenario.shape.has_network)
+        AddOverFlags(scenario, scenarios);
+}
+
+void AddOverFlags(const Scenario &scenario, std::vector<Scenario> &scenarios)
+{
     for (rondo_protocol protocol : {RONDO_PROTOCOL_LL, RONDO_PROTOCOL_LL128}) {
-        if (scenario.shape.has_network)
-            continue;
         Scenario other = scenario;
         other.name += protocol == RONDO_PROTOCOL_LL ? ", LL" : ", LL128";
         other.shape.protocol = protocol;
@@ -163,6 +193,10 @@ std::vector<Scenario> DataScenarios()
         for (unsigned bounced : {0u, 0b10u, 0b11111u})
             if (operation != RONDO_OP_SEND)
                 scenarios.push_back(Directly(operation, bounced));
+    for (rondo_operation operation : kOperations)
+        if (operation != RONDO_OP_SEND)
+            AddOverFlags(AtOnce(operation), scenarios);
+    AddOverFlags(ManyAtOnce(), scenarios);
     for (bool has_network : {false, true})
         for (bool is_chain : {false, true})
             for (rondo_operation operation : kOperations) {

@@ -44,6 +44,9 @@ Failure RunUntilStop(Communicator &c, uint64_t seed);
 // The same over each protocol, which has_network leaves to SIMPLE alone.
 void AddOverProtocols(const Scenario &scenario, std::vector<Scenario> &scenarios);
 
+// The same over the protocols whose words carry flags.
+void AddOverFlags(const Scenario &scenario, std::vector<Scenario> &scenarios);
+
 // A run of a scenario that has been prepared.
 Failure RunScenario(const Scenario &scenario, Communicator &communicator, uint64_t seed);
 

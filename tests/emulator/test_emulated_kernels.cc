@@ -49,7 +49,7 @@ const ncclDataType_t kTypes[] = {ncclFloat32, ncclFloat16, ncclInt8};
 const unsigned kOffsets[] = {0, 4, 3};
 const uint64_t kFirstSteps[] = {0, UINT64_MAX - 4}; // counters wrap on the way
 constexpr unsigned kCounts = 5;
-const std::vector<unsigned> kSizes = {13, 7, 3, 2, 3, RONDO_REDOP_NUM, 5, kCounts, 3, 2};
+const std::vector<unsigned> kSizes = {13, 7, 3, 2, 3, RONDO_REDOP_NUM, 7, kCounts, 3, 2};
 
 // How data travels: a protocol, SIMPLE over a network, or directly.
 struct Way {
@@ -61,7 +61,9 @@ const Way kWays[] = {{"", RONDO_PROTOCOL_SIMPLE, false, false},
                      {", network", RONDO_PROTOCOL_SIMPLE, true, false},
                      {", LL", RONDO_PROTOCOL_LL, false, false},
                      {", LL128", RONDO_PROTOCOL_LL128, false, false},
-                     {", direct", RONDO_PROTOCOL_SIMPLE, false, true}};
+                     {", direct", RONDO_PROTOCOL_SIMPLE, false, true},
+                     {", one-shot LL", RONDO_PROTOCOL_LL, false, true},
+                     {", one-shot LL128", RONDO_PROTOCOL_LL128, false, true}};
 
 // Around what fits a slot, and what fills all channels several times.
 uint64_t CountOf(unsigned which, uint64_t in_slot, const Shape &shape, bool has_blocks)
@@ -171,6 +173,7 @@ TEST(Kernels, EveryTypeAndOperation)
                 scenario.shape.is_deterministic = what.is_chain;
                 scenario.shape.hosts = what.is_tree ? scenario.shape.ranks : 0;
                 scenario.shape.is_precise = turn / 2 % 2;
+                scenario.shape.is_direct = turn / 12 % 2 && !what.is_tree;
                 call.operation = what.operation;
                 call.dtype = type.id;
                 call.redop = redop;

@@ -338,7 +338,7 @@ Scenario MakeScenario(const char *name, rondo_operation operation, unsigned rank
 namespace
 {
 
-// The same of works that read their peers' memory.
+// The same of works that read their peers' memory, or write into all their slots.
 void AddDirect(std::vector<Scenario> &scenarios)
 {
     std::vector<Scenario> direct;
@@ -351,14 +351,19 @@ void AddDirect(std::vector<Scenario> &scenarios)
     }
     direct.push_back(MakeScenario("direct, other fingerprint writes nothing", RONDO_OP_ALL_REDUCE, 3, 60,
                                   SpoilFingerprints, RunWritesNothing));
-    direct.push_back(
-        MakeScenario("direct, memory elsewhere", RONDO_OP_ALL_GATHER, 3, 60, SpoilWindows, RunElsewhere));
     for (Scenario &scenario : direct) {
         scenario.shape.is_direct = true;
-        scenarios.push_back(scenario);
+        AddOverProtocols(scenario, scenarios);
         scenario.shape.bounced = 0b101;
         scenario.name += ", some bounced";
         scenarios.push_back(scenario);
+    }
+    for (unsigned bounced : {0u, 0b101u}) { /* Simple alone reads through windows */
+        scenarios.push_back(
+            MakeScenario("direct, memory elsewhere", RONDO_OP_ALL_GATHER, 3, 60, SpoilWindows, RunElsewhere));
+        scenarios.back().shape.is_direct = true;
+        scenarios.back().shape.bounced = bounced;
+        scenarios.back().name += bounced ? ", some bounced" : "";
     }
     /* All go in pieces: cut otherwise, and a root that waits for readers that never come. */
     scenarios.push_back(
@@ -376,11 +381,14 @@ void AddTrees(std::vector<Scenario> &scenarios)
 {
     std::vector<Scenario> trees;
 
-    trees.push_back(MakeScenario("tree, stop at any time", RONDO_OP_ALL_REDUCE, 4, 300, AddStopper, RunStopped));
-    trees.push_back(MakeScenario("tree, stop before", RONDO_OP_ALL_REDUCE, 4, 60, RaiseBefore, RunRaisedBefore));
     trees.push_back(
-        MakeScenario("tree, other fingerprint", RONDO_OP_ALL_REDUCE, 4, 200, SpoilFingerprints, RunOtherFingerprint));
-    trees.push_back(MakeScenario("tree, other bytes", RONDO_OP_ALL_REDUCE, 4, 300, SpoilBytes, RunOtherBytes));
+        MakeScenario("tree, stop at any time", RONDO_OP_ALL_REDUCE, 4, 300, AddStopper, RunStopped));
+    trees.push_back(
+        MakeScenario("tree, stop before", RONDO_OP_ALL_REDUCE, 4, 60, RaiseBefore, RunRaisedBefore));
+    trees.push_back(MakeScenario("tree, other fingerprint", RONDO_OP_ALL_REDUCE, 4, 200, SpoilFingerprints,
+                                 RunOtherFingerprint));
+    trees.push_back(
+        MakeScenario("tree, other bytes", RONDO_OP_ALL_REDUCE, 4, 300, SpoilBytes, RunOtherBytes));
     for (Scenario &scenario : trees) {
         scenario.shape.hosts = 4;
         AddOverProtocols(scenario, scenarios);

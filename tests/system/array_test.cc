@@ -33,10 +33,18 @@ enum FactorIndex {
 
 static const Layout layouts[] = {{1, false},       {1, true},  {2, false}, {2, true},
                                  {3, false, true}, {4, false}, {4, true},  {2, false, true}};
-/* Small collectives go directly only when told to. */
-static const char *const ways[] = {"NCCL_PROTO=",          "NCCL_PROTO=Simple",
-                                   "NCCL_PROTO=LL",        "NCCL_PROTO=LL128",
-                                   "RONDO_DIRECT_BYTES=0", "NCCL_ALGO=AllReduce:Tree;Ring"};
+/* What the library chooses, and what it can be told. */
+struct Way {
+    const char *algorithm, *protocol;
+};
+static const Way ways[] = {{"NCCL_ALGO=", "NCCL_PROTO="},
+                           {"NCCL_ALGO=Ring", "NCCL_PROTO=Simple"},
+                           {"NCCL_ALGO=Ring", "NCCL_PROTO=LL"},
+                           {"NCCL_ALGO=Ring", "NCCL_PROTO=LL128"},
+                           {"NCCL_ALGO=Direct", "NCCL_PROTO=Simple"},
+                           {"NCCL_ALGO=Direct", "NCCL_PROTO=LL"},
+                           {"NCCL_ALGO=Direct", "NCCL_PROTO=LL128"},
+                           {"NCCL_ALGO=AllReduce:Tree;Ring", "NCCL_PROTO="}};
 static const int kCounts = 16, kEndPlacement = 16;
 
 static std::vector<Factor> factors()
@@ -146,10 +154,11 @@ int main(int argc, char **argv)
     int failed = 0;
     for (const auto &job : jobs) {
         int ranks = job.first[0] + 1, channels = job.first[2] + 1;
+        const Way &way = ways[job.first[3]];
         JobOptions options;
         options.environment = {"NCCL_BUFFSIZE=" + std::to_string(8 * slot_bytes),
                                "NCCL_MIN_CTAS=" + std::to_string(channels),
-                               "NCCL_MAX_CTAS=" + std::to_string(channels), ways[job.first[3]]};
+                               "NCCL_MAX_CTAS=" + std::to_string(channels), way.algorithm, way.protocol};
         auto body = [&](Context &context) {
             for (size_t i : job.second)
                 run_case(context, make_call(covering.cases[i], slot_bytes, i + 1));
@@ -161,8 +170,8 @@ int main(int argc, char **argv)
             continue;
         }
         failed++;
-        printf("FAILED %d ranks, %s, %d channels, NCCL_PROTO=%s: %s\n", ranks,
-               layouts[job.first[1]].name().c_str(), channels, ways[job.first[3]], verdict.c_str());
+        printf("FAILED %d ranks, %s, %d channels, %s %s: %s\n", ranks, layouts[job.first[1]].name().c_str(),
+               channels, way.algorithm, way.protocol, verdict.c_str());
     }
     size_t covered = count_pairs(passed);
     printf(

@@ -21,7 +21,7 @@ extern "C" {
 
 enum rondo_algorithm {
     RONDO_ALGORITHM_RING,   /* with RONDO_DETERMINISTIC, along the ranks */
-    RONDO_ALGORITHM_DIRECT, /* each rank reads its peers' memory where it lies */
+    RONDO_ALGORITHM_DIRECT, /* each rank and each other one, at once */
     RONDO_ALGORITHM_TREE,   /* up to a root and down again */
     RONDO_ALGORITHM_NUM
 };
@@ -45,8 +45,12 @@ struct rondo_choices {
 ncclResult_t rondo_choices_parse(const char *algorithms, const char *protocols,
                                  struct rondo_choices *choices_out);
 
-/* What going directly would be for an operation, by what all ranks agree on. */
+/* What going directly would be for an operation, by what all ranks agree on: when each rank reads its peers'
+ * memory where it lies (Simple), and when each writes into its peers' slots (LL, LL128). */
 enum rondo_direct_use { RONDO_DIRECT_IMPOSSIBLE, RONDO_DIRECT_POSSIBLE, RONDO_DIRECT_FASTER };
+struct rondo_direct_uses {
+    enum rondo_direct_use pulled, oneshot;
+};
 
 struct rondo_choice {
     enum rondo_algorithm algorithm; /* RING, and no meaning, for messages and what is made of them */
@@ -59,7 +63,7 @@ struct rondo_choice {
  * the text names the variable, its value, and what is possible. has_tree: whether it could go by tree, which
  * it does only where neither a ring nor going directly is allowed. */
 ncclResult_t rondo_choose(const struct rondo_choices *choices, enum rondo_operation operation, uint64_t bytes,
-                          uint32_t ranks, enum rondo_direct_use direct, bool has_tree,
+                          uint32_t ranks, struct rondo_direct_uses direct, bool has_tree,
                           struct rondo_choice *choice_out);
 
 #ifdef __cplusplus

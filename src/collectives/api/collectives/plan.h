@@ -34,10 +34,10 @@ struct rondo_task {
                         from 1 */
 };
 
-/* What direct works of one channel share. */
+/* What direct works of one channel and protocol share. */
 struct rondo_direct {
     struct rondo_peer_ends *peers; /* [ranks] */
-    struct rondo_source *sources;  /* [ranks] */
+    struct rondo_source *sources;  /* [ranks]; SIMPLE alone, as is the next: NULL otherwise */
     unsigned char *bounce;
     uint64_t bounce_bytes;
 };
@@ -65,9 +65,9 @@ struct rondo_plan_context {
     /* Whether all peers can read [memory, memory + bytes), this rank's, where it lies. */
     bool (*is_mapped)(void *owner, const void *memory, uint64_t bytes);
 
-    /* A channel's direct connections and bounce area, made at the first call; they live as long as the
-     * communicator. NULL and a recorded error if they cannot be. Only with has_windows. */
-    const struct rondo_direct *(*direct)(void *owner, uint32_t channel);
+    /* A channel's direct connections for a protocol, and its bounce area, made at the first call; they live
+     * as long as the communicator. NULL and a recorded error if they cannot be. Only with has_windows. */
+    const struct rondo_direct *(*direct)(void *owner, uint32_t channel, enum rondo_protocol protocol);
 
     uint32_t tree_levels; /* ranks on the longest way to a tree's root, or more; agreed */
 
