@@ -135,6 +135,18 @@ Scenario AtOnce(rondo_operation operation)
     return scenario;
 }
 
+// Slots that several warps share, so that one may be a slot behind another.
+Scenario WideAtOnce()
+{
+    Scenario scenario = AtOnce(RONDO_OP_ALL_REDUCE);
+
+    scenario.name = "one-shot AllReduce, wide slots";
+    scenario.shape.lanes = 96;
+    scenario.shape.slot_bytes = 640;
+    scenario.launches = {{CallOf(RONDO_OP_ALL_REDUCE, 160 * 2 * 12, 1)}};
+    return scenario;
+}
+
 // Rooted works leave connections at steps of their own, from which the others go on.
 Scenario ManyAtOnce()
 {
@@ -196,6 +208,7 @@ std::vector<Scenario> DataScenarios()
     for (rondo_operation operation : kOperations)
         if (operation != RONDO_OP_SEND)
             AddOverFlags(AtOnce(operation), scenarios);
+    AddOverFlags(WideAtOnce(), scenarios);
     AddOverFlags(ManyAtOnce(), scenarios);
     for (bool has_network : {false, true})
         for (bool is_chain : {false, true})
