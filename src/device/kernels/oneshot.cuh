@@ -73,7 +73,7 @@ template <class Wire> struct oneshot {
 
     /* All lanes: wait until all readers' slots for piece i may be overwritten. A stop is seen although
      * nothing may have to wait. */
-    RONDO_OUTLINED_MEMBER bool may_move(uint64_t i) const
+    RONDO_OUTLINED_MEMBER bool may_give(uint64_t i) const
     {
         bool granted = true;
 
@@ -218,7 +218,7 @@ template <class Wire> struct oneshot {
     {
         for (uint64_t i = 0, given = 0; i < pull.pieces; i++) {
             for (; given < pull.pieces && given <= i + RONDO_CREDIT_STEPS; given++) {
-                if (!may_move(given))
+                if (!may_give(given))
                     return false;
                 give(given);
             }
@@ -229,10 +229,10 @@ template <class Wire> struct oneshot {
         return true;
     }
 
-    /* Keep the steps for the next work; as in struct ends. A stopped work is the last. */
+    /* Keep the steps for the next work; a stopped work is the last. What lanes read of them lies before the
+     * agreement on the last piece, and after that on the first piece of the next work. */
     RONDO_MEMBER void close() const
     {
-        barrier();
         for (uint32_t k = 1; k < pull.ranks && lane_index() == 0; k++) {
             const flagged_ends<Wire> peer = with(ahead(k), pull.pieces);
 
@@ -241,7 +241,6 @@ template <class Wire> struct oneshot {
             if (gives_to(ahead(k)))
                 store_plain(&peer.to->step, peer.sent);
         }
-        barrier();
     }
 };
 
