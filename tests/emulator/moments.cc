@@ -315,6 +315,9 @@ std::vector<Scenario> MomentScenarios()
     Scenario late = MakeScenario("stop before, late", RONDO_OP_BROADCAST, 2, 100, StopBeforeLate, RunLate);
     late.launches[0][0].root = 0;
     AddOverProtocols(late, scenarios);
+    late.name = "one-shot, " + late.name;
+    late.shape.is_direct = true;
+    AddOverFlags(late, scenarios);
     AddFlagsThatComeRound(scenarios);
     return scenarios;
 }
