@@ -1,6 +1,6 @@
 /*
- * span_loops.cc - speed of the CPU device's loops over elements, next to a memcpy that moves as many bytes in the
- * same run.
+ * span_loops.cc - speed of the CPU device's loops over elements, next to a memcpy that moves as many bytes in
+ * the same run.
  *
  *   bench_spans [rounds [instruction set]]      prints one JSON object on stdout
  *

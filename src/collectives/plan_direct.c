@@ -3,8 +3,9 @@
  * of the data. Large ones read their peers' memory where it lies (device/pull.h has what goes when), small
  * ones write into their peers' slots (device/push.h).
  *
- * All ranks must decide alike, so the decision looks at the operation and at what they have agreed on. Whether a
- * rank's buffers can be mapped is its own affair: what would be read goes through its bounce area then.
+ * All ranks must decide alike, so the decision looks at the operation and at what they have agreed on.
+ * Whether a rank's buffers can be mapped is its own affair: what would be read goes through its bounce area
+ * then.
  */
 #include "chunking.h"
 #include "plan_parts.h"
@@ -16,9 +17,9 @@
 #define CHUNK_BYTES_MIN 128u
 
 /*
- * Bytes of the larger of a rank's buffers, from which on going directly is faster. RONDO_DIRECT_BYTES=0, and the
- * same with a number no message has, OPERATION_perf --procs N -b 4K -e 4M -f 4 -n 20 -c 0 in turn, medians of 5
- * (512 KiB: of 7), on 2 CPUs with other work beside them, took in us:
+ * Bytes of the larger of a rank's buffers, from which on going directly is faster. RONDO_DIRECT_BYTES=0, and
+ * the same with a number no message has, OPERATION_perf --procs N -b 4K -e 4M -f 4 -n 20 -c 0 in turn,
+ * medians of 5 (512 KiB: of 7), on 2 CPUs with other work beside them, took in us:
  *
  *                        2 processes, direct / other      4 processes, direct / other
  *                        256 KiB   512 KiB   1 MiB        256 KiB   512 KiB   1 MiB

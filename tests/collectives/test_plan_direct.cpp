@@ -80,7 +80,8 @@ class PlanDirect : public testing::Test
         ASSERT_NO_FATAL_FAILURE(ExpectCovers(targets, place.target, place.count));
     }
 
-    // All-reduce and reduce: the parts of all ranks together are the whole, and a piece holds them as it says.
+    // All-reduce and reduce: the parts of all ranks together are the whole, and a piece holds them as it
+    // says.
     void ExpectParts(const World &world, uint64_t count)
     {
         std::vector<std::pair<uint64_t, uint64_t>> parts;

@@ -60,8 +60,9 @@ std::string AllReduceOnce(Party &p)
     return outcome.empty() && !is_right ? "a wrong sum" : outcome;
 }
 
-// What a rank gave is its own when its call is over, for whatever reason it is. One rank aborts in the middle.
-// Whether a peer reads at that very moment is chance: test_kernels holds one there (Direct.StopWaitsForTheReader).
+// What a rank gave is its own when its call is over, for whatever reason it is. One rank aborts in the
+// middle. Whether a peer reads at that very moment is chance: test_kernels holds one there
+// (Direct.StopWaitsForTheReader).
 void ExpectNoLateAccess()
 {
     for (unsigned round = 0; round < 4; round++)

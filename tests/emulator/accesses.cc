@@ -162,8 +162,8 @@ bool Machine::IsOverwritten(Lane &lane, const void *p, size_t bytes)
     return is_so;
 }
 
-// A lane that finds a store it had been waiting for. Loads of the emulator see no store to come; real ones can,
-// unless whoever overwrites a word has synchronised with those who took what was in it.
+// A lane that finds a store it had been waiting for. Loads of the emulator see no store to come; real ones
+// can, unless whoever overwrites a word has synchronised with those who took what was in it.
 void Machine::NoteTaken(const Lane &lane, Word &word, uint64_t number)
 {
     if (number != word.Newest() || word.At(number).writer.epoch.time == 0)

@@ -1,5 +1,5 @@
-// emulated_world.h - a communicator on the emulator: every rank's works come from the planner, and run on lanes as
-// well as on the CPU device's kernels, over connections of the same shape.
+// emulated_world.h - a communicator on the emulator: every rank's works come from the planner, and run on
+// lanes as well as on the CPU device's kernels, over connections of the same shape.
 #ifndef RONDO_TESTS_EMULATOR_EMULATED_WORLD_H
 #define RONDO_TESTS_EMULATOR_EMULATED_WORLD_H
 

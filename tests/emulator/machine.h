@@ -162,8 +162,8 @@ class Machine
 
     // The operations, called by the running lane. Each may let others run first.
 
-    // Check a plain access and return where the host finds the bytes. alignment: that the access needs. What a
-    // lane has on its own stack is its own.
+    // Check a plain access and return where the host finds the bytes. alignment: that the access needs. What
+    // a lane has on its own stack is its own.
     void *Touch(const void *p, size_t bytes, size_t alignment, bool writes, const char *operation,
                 const Site &site);
 
@@ -188,9 +188,9 @@ class Machine
                    const Site &site);
     bool PollAgain(rondo_line *stop, const Site &site);
 
-    // All bytes become value, whoever reads them: as the memory of a process that other processes have mapped.
-    // Who reads them races with nothing from here on, and knows of what came before it after its block's next
-    // barrier and a fence, as of a store that a relaxed load finds.
+    // All bytes become value, whoever reads them: as the memory of a process that other processes have
+    // mapped. Who reads them races with nothing from here on, and knows of what came before it after its
+    // block's next barrier and a fence, as of a store that a relaxed load finds.
     void Overwrite(void *p, size_t bytes, unsigned char value, const Site &site = Site::Here());
     void Breathe(const Site &site);
 

@@ -45,9 +45,9 @@ void RaiseOn(Communicator &c, unsigned rank)
     raise_stop(MachineOf(c, rank), c.Page(rank), RONDO_STOP_VALUE(RONDO_STOP_ABORT, -1), nullptr);
 }
 
-// Each rank's user uses its buffers for something else as soon as the launch is over, however it ended. A rank
-// that has not been told to stop has what it should have. Memory of a rank that was stopped may still be read
-// by other processes; nobody may make a result of it.
+// Each rank's user uses its buffers for something else as soon as the launch is over, however it ended. A
+// rank that has not been told to stop has what it should have. Memory of a rank that was stopped may still be
+// read by other processes; nobody may make a result of it.
 void AddReuse(Communicator &c)
 {
     AddStopper(c);
@@ -62,8 +62,8 @@ void AddReuse(Communicator &c)
     };
 }
 
-// Rank 0 is stopped while rank 1 reads its memory, all in one piece; its user uses that again, and rank 1 is told
-// later.
+// Rank 0 is stopped while rank 1 reads its memory, all in one piece; its user uses that again, and rank 1 is
+// told later.
 struct Revocation {
     Communicator &c;
     bool has_ended = false; // rank 1

@@ -1,7 +1,8 @@
 // port_emulator.h - the port of the lane emulator: what port.h promises, in terms of Machine.
 //
 // Every function that the machine sees takes the place of its call as a last argument, which callers leave
-// out. In mutants (run_mutants.cc) it carries the number of the site, and the function does what is wrong there.
+// out. In mutants (run_mutants.cc) it carries the number of the site, and the function does what is wrong
+// there.
 #ifndef RONDO_TESTS_EMULATOR_PORT_EMULATOR_H
 #define RONDO_TESTS_EMULATOR_PORT_EMULATOR_H
 

@@ -77,7 +77,8 @@ Scenario ManyWorks(bool has_network)
 }
 
 // Each rank reads its peers' memory, or their bounce areas, or of each sort some. Two channels of the planner
-// have two works of each rank, of more pieces than slots, and the second launch meets what the first has left.
+// have two works of each rank, of more pieces than slots, and the second launch meets what the first has
+// left.
 Scenario Directly(rondo_operation operation, unsigned bounced)
 {
     Scenario scenario;

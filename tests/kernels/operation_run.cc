@@ -334,8 +334,8 @@ Value OperationRun::FoldedByTree(unsigned rank, unsigned channel, uint64_t index
     return operation_.precise || node.parent < 0 ? sum : Load(type_, Store(type_, sum));
 }
 
-// Ranks folded in order; narrow types are rounded between steps unless precise or direct, which the inputs make
-// irrelevant for rings.
+// Ranks folded in order; narrow types are rounded between steps unless precise or direct, which the inputs
+// make irrelevant for rings.
 uint64_t OperationRun::Folded(uint64_t index) const
 {
     int op = operation_.redop;

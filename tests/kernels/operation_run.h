@@ -1,5 +1,5 @@
-// operation_run.h - one collective on a World: its buffers, its works on every rank and channel, and what must
-// come out.
+// operation_run.h - one collective on a World: its buffers, its works on every rank and channel, and what
+// must come out.
 #ifndef RONDO_TESTS_OPERATION_RUN_H
 #define RONDO_TESTS_OPERATION_RUN_H
 

@@ -4,8 +4,8 @@
  *   array_test SLOT_BYTES     slots of this size (NCCL_BUFFSIZE is 8 times it);
  *                             counts lie around its multiples
  *
- * Cases that share ranks, layout, channels and way run in one job. The coverage printed is counted from the cases
- * that ran and passed.
+ * Cases that share ranks, layout, channels and way run in one job. The coverage printed is counted from the
+ * cases that ran and passed.
  */
 #include "api_call.h"
 #include "covering.h"

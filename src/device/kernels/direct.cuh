@@ -1,8 +1,8 @@
 /*
  * direct.cuh - the direct collectives: every rank reads what it needs from its peers' memory, where it lies.
  *
- * pull.h has the arithmetic and direct_ends.cuh the messages. Nobody writes a peer's memory but lines, heads and
- * slots. Reductions fold the ranks in order 0 .. n-1, in the accumulator's type to the end.
+ * pull.h has the arithmetic and direct_ends.cuh the messages. Nobody writes a peer's memory but lines, heads
+ * and slots. Reductions fold the ranks in order 0 .. n-1, in the accumulator's type to the end.
  */
 #ifndef RONDO_KERNELS_DIRECT_CUH
 #define RONDO_KERNELS_DIRECT_CUH
@@ -380,29 +380,29 @@ struct direct_results {
 };
 
 /*
- * All-reduce and reduce. In turn i a rank makes its result of piece i and takes the others' of piece i - 1, which
- * they have made a turn ago, so that nobody need wait when ranks are a little apart. To every peer it offers, in
- * this order,
+ * All-reduce and reduce. In turn i a rank makes its result of piece i and takes the others' of piece i - 1,
+ * which they have made a turn ago, so that nobody need wait when ranks are a little apart. To every peer it
+ * offers, in this order,
  *
  *     piece 0, piece 1, result 0, piece 2, result 1, piece 3, ..      when its input goes in pieces
  *     the input, result 0, result 1, ..                               otherwise
  *
- * and every peer accepts them in this order: its own turns ask for the same. A result says as well that its maker
- * has read its part of that piece of all inputs, so input slots need not wait for that. Piece i + 1 goes where
- * piece i - 1 was: it is written after the results i - 1 of all ranks have been taken.
+ * and every peer accepts them in this order: its own turns ask for the same. A result says as well that its
+ * maker has read its part of that piece of all inputs, so input slots need not wait for that. Piece i + 1
+ * goes where piece i - 1 was: it is written after the results i - 1 of all ranks have been taken.
  *
- * When a rank offers result i, all others have offered theirs of i - 1, so they have taken its piece i - 1 and its
- * result i - 2: at most pieces i and i + 1 and results i - 1 and i are on their way to any of them.
+ * When a rank offers result i, all others have offered theirs of i - 1, so they have taken its piece i - 1
+ * and its result i - 2: at most pieces i and i + 1 and results i - 1 and i are on their way to any of them.
  *
  * Why nobody gets stuck: take the lowest turn that any rank is in, i. Its ranks need piece i, offered in turn
- * i - 1, results i - 1, offered in turn i - 1 too, and that their own result i - 2, and what they offered before
- * it, has been consumed, which happens in turn i - 1. All ranks have done those.
+ * i - 1, results i - 1, offered in turn i - 1 too, and that their own result i - 2, and what they offered
+ * before it, has been consumed, which happens in turn i - 1. All ranks have done those.
  *
- * In place (recv is send) a rank writes two sorts of parts of its own input. Its own part of piece i it writes
- * while it makes result i, out of sources that it has read by then, element by element; no peer reads that part,
- * as each reads its own alone. Part r of piece i - 1 it writes after it has accepted rank r's result of that
- * piece; rank r is the only one to read it, and had read it when it offered the result. So no input is
- * overwritten before it has been read.
+ * In place (recv is send) a rank writes two sorts of parts of its own input. Its own part of piece i it
+ * writes while it makes result i, out of sources that it has read by then, element by element; no peer reads
+ * that part, as each reads its own alone. Part r of piece i - 1 it writes after it has accepted rank r's
+ * result of that piece; rank r is the only one to read it, and had read it when it offered the result. So no
+ * input is overwritten before it has been read.
  */
 template <class Spans> RONDO_INLINE bool direct_reduce_parts(const direct_ends &ends, Spans spans)
 {

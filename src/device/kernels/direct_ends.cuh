@@ -1,9 +1,9 @@
 /*
  * direct_ends.cuh - offers between the ranks of a direct work, and the leave to read what was offered.
  *
- * struct rondo_offer says what travels; pull.h says who offers what to whom. Everything but the functions that
- * begin with "all" is called by lane 0 alone, between barriers. False means: stop was raised, and the work ends
- * without touching memory again.
+ * struct rondo_offer says what travels; pull.h says who offers what to whom. Everything but the functions
+ * that begin with "all" is called by lane 0 alone, between barriers. False means: stop was raised, and the
+ * work ends without touching memory again.
  *
  *     sender, lane 0                                     receiver
  *     writes  offer and head                             lane 0 waits for posted (acquire), compares the head
@@ -12,10 +12,11 @@
  *     waits   consumed (acquire): it has been read       lane 0 leaves the gate, and frees the slot (release)
  *
  * Memory that a peer may read is the user's again when the work ends. At its normal end all offers have been
- * consumed. A work that is stopped revokes them: it takes each peer's gate for good. A peer in the same process
- * leaves it soon, as nothing waits while holding one, and is waited for: the user may unmap the memory next. Of
- * a peer in another process nobody knows whether it still runs. There the mapping stays, so what the peer reads
- * is at worst not what was offered; it sees that when it leaves the gate, and then waits for the stop.
+ * consumed. A work that is stopped revokes them: it takes each peer's gate for good. A peer in the same
+ * process leaves it soon, as nothing waits while holding one, and is waited for: the user may unmap the
+ * memory next. Of a peer in another process nobody knows whether it still runs. There the mapping stays, so
+ * what the peer reads is at worst not what was offered; it sees that when it leaves the gate, and then waits
+ * for the stop.
  */
 #ifndef RONDO_KERNELS_DIRECT_ENDS_CUH
 #define RONDO_KERNELS_DIRECT_ENDS_CUH

@@ -1,6 +1,6 @@
 /*
- * gather.cuh - loops of one lane for a fold of all ranks' inputs that have travelled; together they come to the
- * bits of combine:
+ * gather.cuh - loops of one lane for a fold of all ranks' inputs that have travelled; together they come to
+ * the bits of combine:
  *
  *   give     out = x as it travels                    as it is; entered, and as wide as the accumulator, where
  *                                                     that computes something

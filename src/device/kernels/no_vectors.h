@@ -1,6 +1,6 @@
 /*
- * no_vectors.h - for ports whose lanes take elements and packs of them: there are no vectors. The names stand in
- * code that such a port never instantiates.
+ * no_vectors.h - for ports whose lanes take elements and packs of them: there are no vectors. The names stand
+ * in code that such a port never instantiates.
  */
 #ifndef RONDO_KERNELS_NO_VECTORS_H
 #define RONDO_KERNELS_NO_VECTORS_H

@@ -17,8 +17,8 @@
  * (gather.cuh).
  *
  * x has the user's type T, the wire W is T or its accumulator. No pointer needs any alignment. Nothing
- * outside [0, n) is read or written. out may be x itself, or one of combine's, and otherwise no output overlaps
- * an input.
+ * outside [0, n) is read or written. out may be x itself, or one of combine's, and otherwise no output
+ * overlaps an input.
  *
  * One loop body serves single elements and packs: a pack is what one lane moves at once, WIDTH neighbours. On
  * a CPU the narrow types' packs are vectors; for the others WIDTH is 1, because the compiler's vectoriser

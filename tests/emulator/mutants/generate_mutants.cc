@@ -1,4 +1,5 @@
-// generate_mutants.cc - a copy of the kernels in which every synchronising site can be made wrong at run time.
+// generate_mutants.cc - a copy of the kernels in which every synchronising site can be made wrong at run
+// time.
 //
 //   generate KERNELS PORT OUT
 //

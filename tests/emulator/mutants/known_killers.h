@@ -1,5 +1,5 @@
-// known_killers.h - the table of mutants in docs/verification.md: how it is written, and what an earlier one says
-// is the scenario to try first.
+// known_killers.h - the table of mutants in docs/verification.md: how it is written, and what an earlier one
+// says is the scenario to try first.
 #ifndef RONDO_TESTS_EMULATOR_KNOWN_KILLERS_H
 #define RONDO_TESTS_EMULATOR_KNOWN_KILLERS_H
 

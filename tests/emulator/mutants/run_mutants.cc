@@ -2,8 +2,8 @@
 //
 //   mutants [--table FILE] [--known FILE] [--only NUMBER] [--seeds N] [--jobs N]
 //
-// Each mutant runs in a process of its own, N at a time (2). What noticed it when the table in the known file was
-// written is tried first. Prints a line each, writes the table, and exits with 1 if a mutant that is not
+// Each mutant runs in a process of its own, N at a time (2). What noticed it when the table in the known file
+// was written is tried first. Prints a line each, writes the table, and exits with 1 if a mutant that is not
 // listed in equivalents.inc survives N seeds (6), or one that is listed there does not, or a row of that list
 // names no mutant.
 #include "known_killers.h"

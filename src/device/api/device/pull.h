@@ -2,8 +2,8 @@
  * pull.h - the direct kinds of work, as arithmetic: what is offered to whom, and who reads what of it.
  *
  * A work is cut into pieces of `chunk` elements, the same on all ranks. A rank offers its input to those who
- * read of it, and each reader takes its part where it lies. An input that peers can read is offered as a whole,
- * once; another goes through the bounce area of its owner, piece by piece, two at a time.
+ * read of it, and each reader takes its part where it lies. An input that peers can read is offered as a
+ * whole, once; another goes through the bounce area of its owner, piece by piece, two at a time.
  *
  *   plain    all-gather, broadcast, gather: a piece is chunk elements, the same for every reader
  *   blocks   reduce-scatter, all-to-all, scatter: a piece is chunk elements of every rank's block; reader r

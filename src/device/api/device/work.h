@@ -85,7 +85,8 @@ struct rondo_offer {
 };
 
 /* At RONDO_GATE_OFFSET of the first slot of such a connection. The receiver holds it while it reads the sender's
- * memory; a sender that ends before its time takes it for good, so that nobody reads what it no longer owns. */
+ * memory; a sender that ends before its time takes it for good, so that nobody reads what it no longer
+ * owns. */
 struct rondo_gate {
     uint32_t is_taken;
     uint32_t is_revoked; /* the sender has ended: what was read meanwhile may be anything */

@@ -61,8 +61,8 @@ struct rondo_transport_ops {
     bool has_windows;
 
     /* Where the peer's device memory is mapped here: of a rank in this process all of its memory, of another the
-     * device's arena that holds its mailbox. *window_out is good until release. ncclInternalError: this transport
-     * maps no memory, or the peer's mailbox is not where its record says. */
+     * device's arena that holds its mailbox. *window_out is good until release. ncclInternalError: this
+     * transport maps no memory, or the peer's mailbox is not where its record says. */
     ncclResult_t (*window)(struct rondo_reach *reach, const struct rondo_peer *peer,
                            struct rondo_window *window_out);
 
