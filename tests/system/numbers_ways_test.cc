@@ -11,17 +11,19 @@
 #include <gtest/gtest.h>
 #include <random>
 
-/* An algorithm, the protocols that it has, and how often the default mode rounds: at every rank, or once. A
- * new algorithm is a row here. */
+/* An algorithm as NCCL_ALGO has it, the protocols that it has, how often the default mode rounds: at every
+ * rank, or once, and whether it folds the ranks in the order of deterministic mode. A new algorithm is a row
+ * here. */
 struct Algorithm {
     const char *name;
     std::vector<const char *> protocols;
-    bool rounds_once;
+    bool rounds_once, is_ordered;
 };
 
 static const Algorithm kAlgorithms[] = {
-    {"Ring", {"Simple", "LL", "LL128"}, false},
-    {"Direct", {"Simple"}, true},
+    {"Ring", {"Simple", "LL", "LL128"}, false, true},
+    {"Direct", {"Simple", "LL", "LL128"}, true, true},
+    {"AllReduce:Tree", {"Simple", "LL", "LL128"}, false, false}, /* which is all that trees do */
 };
 
 static const ncclDataType_t kNarrow[] = {ncclFloat16, ncclBfloat16, ncclFloat8e4m3, ncclFloat8e5m2};
@@ -217,7 +219,7 @@ static const std::vector<std::vector<size_t>> kSplits = {
     {30012}, {7919, 30012}, {1, 2, 3, 10007, 30012}, {13, 4099, 16411, 20011, 30012}};
 
 /* One rank of a deterministic job: a hash of each type's sums goes to shared[its place]. */
-static void sum_deterministically(Context &context, bool refuses_narrow)
+static void sum_deterministically(Context &context, const std::function<bool(ncclDataType_t)> &is_refused)
 {
     LocalRank &me = context.local[0];
     const size_t count = kSplits[0].back();
@@ -225,7 +227,7 @@ static void sum_deterministically(Context &context, bool refuses_narrow)
     for (size_t t = 0; t < std::size(kFloats); t++) {
         ncclDataType_t type = kFloats[t];
         std::vector<unsigned char> in = random_elements(type, count, me.rank, -6, 3), first;
-        if (refuses_narrow && is_narrow(type)) {
+        if (is_refused(type)) {
             first.resize(in.size());
             ncclResult_t result =
                 ncclAllReduce(in.data(), first.data(), count, type, ncclSum, me.comm, me.stream);
@@ -250,7 +252,7 @@ static void sum_deterministically(Context &context, bool refuses_narrow)
 
 /* In deterministic mode one hash comes out of every run: however the call is cut, in whatever reduction, over
  * however many channels, by whatever way, in whatever processes. A way that would come to other sums is
- * refused: narrow types whose partial sums some ways round and others do not. */
+ * refused: trees, and narrow types whose partial sums some ways round and others do not. */
 TEST(NumbersWays, DeterministicSumsHaveOneHash)
 {
     const int ranks = 4;
@@ -260,30 +262,31 @@ TEST(NumbersWays, DeterministicSumsHaveOneHash)
         unsigned runs = 0;
         for (Layout layout : {Layout{1, false}, Layout{2, false}, Layout{2, false, true}})
             for (int channels = 1; channels <= 3; channels++)
-                for_each_way(
-                    {"RONDO_DETERMINISTIC=1", "RONDO_PRECISE=" + std::to_string(precise),
-                     "NCCL_MIN_CTAS=" + std::to_string(channels),
-                     "NCCL_MAX_CTAS=" + std::to_string(channels)},
-                    [&](const Algorithm &algorithm, JobOptions options, const std::string &way) {
-                        bool refuses_narrow = algorithm.rounds_once && !precise;
-                        uint64_t words[64] = {0};
-                        options.words_out = words;
-                        std::string verdict = run_job(
-                            ranks, layout,
-                            [&](Context &context) { sum_deterministically(context, refuses_narrow); },
-                            options);
-                        ASSERT_EQ(verdict, "")
-                            << way << ", " << layout.name() << ", " << channels << " channels";
-                        for (size_t t = 0; t < std::size(kFloats); t++)
-                            for (size_t rank = 0; rank < ranks && !(refuses_narrow && is_narrow(kFloats[t]));
-                                 rank++) {
-                                expected[t] = expected[t] ? expected[t] : words[t * 8 + rank];
-                                EXPECT_EQ(words[t * 8 + rank], expected[t])
-                                    << type_name(kFloats[t]) << ", rank " << rank << ": " << way << ", "
-                                    << layout.name() << ", " << channels << " channels";
-                            }
-                        runs += (unsigned)kSplits.size();
-                    });
+                for_each_way({"RONDO_DETERMINISTIC=1", "RONDO_PRECISE=" + std::to_string(precise),
+                              "NCCL_MIN_CTAS=" + std::to_string(channels),
+                              "NCCL_MAX_CTAS=" + std::to_string(channels)},
+                             [&](const Algorithm &algorithm, JobOptions options, const std::string &way) {
+                                 auto is_refused = [&](ncclDataType_t type) {
+                                     return !algorithm.is_ordered ||
+                                            (algorithm.rounds_once && !precise && is_narrow(type));
+                                 };
+                                 uint64_t words[64] = {0};
+                                 options.words_out = words;
+                                 std::string verdict = run_job(
+                                     ranks, layout,
+                                     [&](Context &context) { sum_deterministically(context, is_refused); },
+                                     options);
+                                 ASSERT_EQ(verdict, "")
+                                     << way << ", " << layout.name() << ", " << channels << " channels";
+                                 for (size_t t = 0; t < std::size(kFloats); t++)
+                                     for (size_t rank = 0; rank < ranks && !is_refused(kFloats[t]); rank++) {
+                                         expected[t] = expected[t] ? expected[t] : words[t * 8 + rank];
+                                         EXPECT_EQ(words[t * 8 + rank], expected[t])
+                                             << type_name(kFloats[t]) << ", rank " << rank << ": " << way
+                                             << ", " << layout.name() << ", " << channels << " channels";
+                                     }
+                                 runs += algorithm.is_ordered ? (unsigned)kSplits.size() : 0;
+                             });
         EXPECT_GE(runs, 100u);
     }
 }
