@@ -10,8 +10,8 @@
 
 /* Rings take LL while no step moves more than this.
  *
- * NCCL_PROTO=p bench_all_reduce 40 8 64 256 512 1024 2048 4096 8192 16384 with p of Simple, LL and LL128 in
- * turn, 12 times, 2 ranks on 2 CPUs with other work beside them. Medians of the medians, in us:
+ * NCCL_ALGO=Ring NCCL_PROTO=p bench_all_reduce 40 8 64 256 512 1024 2048 4096 8192 16384 with p of Simple, LL
+ * and LL128 in turn, 12 times, 2 ranks on 2 CPUs with other work beside them. Medians of the medians, in us:
  *
  *     bytes     8    64   256   512  1024  2048  4096  8192 16384
  *     Simple  7.8  11.2  11.1  13.4  13.4  13.6  17.2  11.8  13.8
@@ -42,7 +42,10 @@ static const struct vocabulary algorithm_words = {
 static const struct vocabulary protocol_words = {
     "NCCL_PROTO", RONDO_CHOICE_PROTOCOL_BITS, RONDO_PROTOCOL_NUM, {"Simple", "LL", "LL128"}};
 
-_Static_assert((RONDO_OP_ALL_TO_ALL - 1) * RONDO_CHOICE_ALGORITHM_BITS <= 64, "collectives fit a word");
+_Static_assert((RONDO_OP_SEND - 1) * RONDO_CHOICE_ALGORITHM_BITS <= 64, "collectives fit a word");
+_Static_assert(sizeof(algorithm_words.name) / sizeof(algorithm_words.name[0]) <= RONDO_CHOICE_ALGORITHM_BITS,
+               "an operation has a bit for each name");
+_Static_assert(RONDO_PROTOCOL_NUM <= RONDO_CHOICE_PROTOCOL_BITS, "an operation has a bit for each protocol");
 _Static_assert((RONDO_OP_NUM - 1) * RONDO_CHOICE_PROTOCOL_BITS <= 64, "operations fit a word");
 
 /* A piece of a value. */

@@ -186,9 +186,11 @@ ncclResult_t rondo_plan_self(const struct rondo_plan_context *context, const str
         sent = tasks[send].count * rondo_dtype_bytes(tasks[send].dtype);
         received = tasks[receive].count * rondo_dtype_bytes(tasks[receive].dtype);
         if (sent != received)
-            return rondo_fail(ncclInvalidUsage,
-                              "send %zu of rank %d to itself is of %llu bytes, the matching receive of %llu",
-                              i + 1, rank, (unsigned long long)sent, (unsigned long long)received);
+            return rondo_fail(
+                ncclInvalidUsage,
+                "send %zu of rank %d to itself is of %llu bytes, the matching receive of %llu: in a "
+                "group they match in the order of the calls; give both the same bytes",
+                i + 1, rank, (unsigned long long)sent, (unsigned long long)received);
         rc = rondo_plan_copy(&tasks[send], tasks[send].send, tasks[receive].recv, sent, draft);
     }
     return rc;

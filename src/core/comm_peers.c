@@ -1,4 +1,4 @@
-/* comm_peers.c - windows into the peers' memory, and the connections of works that read it directly. */
+/* comm_peers.c - windows into the peers' memory, and the connections of direct works. */
 #include "comm_peers.h"
 
 #include "base/error.h"

@@ -31,7 +31,8 @@ struct rondo_peer_ends *rondo_comm_tree(void *owner, uint32_t channel, enum rond
     if (!comm->tree_ends)
         comm->tree_ends = calloc(sets * RONDO_TREE_PORTS, sizeof(*comm->tree_ends));
     if (!comm->tree_ends) {
-        (void)rondo_fail(ncclSystemError, "connect rank %d with its neighbours in %u trees: out of memory",
+        (void)rondo_fail(ncclSystemError,
+                         "connect rank %d with its neighbours in the trees of %u channels: out of memory",
                          comm->rank, comm->layout.channels);
         return NULL;
     }

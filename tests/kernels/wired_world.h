@@ -188,7 +188,7 @@ class World
     uint64_t slot_bytes_;
     std::vector<Rank> ranks_;
     std::vector<int32_t> order_;
-    // By protocol, channel + 1 of a ring or 0 of a pair, sender and receiver.
+    // By protocol, key (see Connect()), sender and receiver.
     std::map<std::tuple<rondo_protocol, unsigned, unsigned, unsigned>, std::unique_ptr<Connection>>
         connections_;
     std::mt19937 random_;

@@ -92,7 +92,8 @@ RONDO_INLINE bool fits_offers(const job &j, uint64_t bytes)
     return true;
 }
 
-/* The same of a tree work: neighbours at all that both ways lead to, and a parent for what goes down. */
+/* What has_peers() is for direct works, of a tree work: neighbours at all that both ways lead to, and a parent
+ * for what goes down. */
 RONDO_INLINE bool has_ports(const job &j, uint64_t wire_bytes)
 {
     const struct rondo_work &w = *j.work;

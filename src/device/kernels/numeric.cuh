@@ -57,7 +57,7 @@ RONDO_INLINE float float_of(int32_t bits)
     return value;
 }
 
-/* These four say to the formulas what casts would say to single values; vectors have theirs in the port. */
+/* These say to the formulas what casts would say to single values; vectors have theirs in the port. */
 RONDO_INLINE uint32_t word_of(int32_t value)
 {
     return (uint32_t)value;
@@ -231,12 +231,16 @@ template <class T> constexpr bool is_format(int exponent_bits, int mantissa_bits
         return true;
 }
 
+/* Bytes of the widest accumulator, per byte of what it is the sum of. */
+constexpr unsigned WIDEST_SUM = 4;
+
 /* What a step computes in, from the one table. */
 template <class T> struct accumulator_of;
 #define RONDO_DTYPE(id, suffix, bytes, kind, storage, accumulator, exponent, mantissa, infinity)            \
     template <> struct accumulator_of<storage> {                                                            \
         using type = accumulator;                                                                           \
         static_assert(sizeof(storage) == bytes, "dtypes.def: bytes of " #storage);                          \
+        static_assert(sizeof(accumulator) <= WIDEST_SUM * bytes, "dtypes.def: accumulator of " #storage);   \
         static_assert(is_format<storage>(exponent, mantissa, infinity), "dtypes.def: format of " #storage); \
     };
 #include "device/dtypes.def"

@@ -34,9 +34,6 @@
 namespace RONDO_KERNELS
 {
 
-/* Bytes of the widest accumulator, per byte of what it is the sum of. */
-constexpr unsigned WIDEST_SUM = 4;
-
 template <class Wire> struct oneshot {
     const job &of;
     const struct rondo_work &work;

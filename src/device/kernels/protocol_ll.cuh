@@ -95,7 +95,6 @@ struct ll_wire {
 };
 
 using ll_ends = flagged_ends<ll_wire>;
-template <class Spans> using ll_folder = folder<ll_ends, Spans>;
 
 } // namespace RONDO_KERNELS
 

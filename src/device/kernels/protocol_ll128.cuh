@@ -110,7 +110,6 @@ struct ll128_wire {
 };
 
 using ll128_ends = flagged_ends<ll128_wire>;
-template <class Spans> using ll128_folder = folder<ll128_ends, Spans>;
 
 } // namespace RONDO_KERNELS
 

@@ -140,8 +140,6 @@ struct simple_ends : ends {
     }
 };
 
-template <class Spans> using simple_folder = folder<simple_ends, Spans>;
-
 } // namespace RONDO_KERNELS
 
 #endif

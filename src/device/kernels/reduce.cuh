@@ -60,7 +60,6 @@ template <class V, class A> RONDO_INLINE V multiply(V a, A x)
 /* Operations that let inputs in and results out as they are. */
 template <class A> struct plain {
     static constexpr bool scales = false;
-    static constexpr bool divides = false;
 
     template <class V> RONDO_MEMBER V enter(V x) const
     {
@@ -120,7 +119,6 @@ template <class A> struct Min : plain<A> {
 
 template <class A> struct PreMulSum {
     static constexpr bool scales = true;
-    static constexpr bool divides = false;
     A factor;
 
     RONDO_MEMBER explicit PreMulSum(uint64_t scalar)
@@ -148,7 +146,6 @@ template <class A> struct PreMulSum {
 template <class A> struct SumDiv {
     using D = typename divisor_of<A>::type;
     static constexpr bool scales = false;
-    static constexpr bool divides = true;
     D divisor;
 
     RONDO_MEMBER explicit SumDiv(uint64_t scalar) : divisor(scalar ? (D)scalar : (D)1)

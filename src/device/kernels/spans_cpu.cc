@@ -55,6 +55,14 @@ using namespace RONDO_KERNELS;
 extern "C" {
 extern rondo_spans_table RONDO_SPANS_NAME(RONDO_KERNELS, RONDO_SUFFIX);
 
+/* What device/push.h and list.cuh say of operations that only their functors know. */
+#define RONDO_REDOP(id, suffix, functor)                           \
+    static_assert(functor<accumulator<RONDO_STORAGE>>::scales ==   \
+                      (RONDO_REDOP_##id == RONDO_REDOP_PREMULSUM), \
+                  "device/push.h, list.cuh: what scales its inputs is PREMULSUM");
+#include "device/redops.def"
+#undef RONDO_REDOP
+
 #define RONDO_REDOP(id, suffix, functor)                                       \
     {row<RONDO_STORAGE, RONDO_STORAGE, functor<accumulator<RONDO_STORAGE>>>(), \
      row<accumulator<RONDO_STORAGE>, RONDO_STORAGE, functor<accumulator<RONDO_STORAGE>>>()},

@@ -61,7 +61,7 @@ struct rondo_choice {
  * among 2 ranks or more. All-to-all, gather and scatter can always be made of messages, for which there is no
  * name to allow or to forbid. ncclInvalidUsage: what the variables allow does not exist for this operation;
  * the text names the variable, its value, and what is possible. has_tree: whether it could go by tree, which
- * it does only where neither a ring nor going directly is allowed. */
+ * it does only where no ring is allowed and going directly is not either, or not by an allowed protocol. */
 ncclResult_t rondo_choose(const struct rondo_choices *choices, enum rondo_operation operation, uint64_t bytes,
                           uint32_t ranks, struct rondo_direct_uses direct, bool has_tree,
                           struct rondo_choice *choice_out);

@@ -150,7 +150,7 @@ struct rondo_work {
     uint64_t number; /* operation number, for notes */
     uint64_t fingerprint;   /* sent with, and compared to, every slot */
     int32_t root;           /* rank, for rooted collectives */
-    uint32_t channel;       /* which ring */
+    uint32_t channel;       /* of rings, trees and direct works */
     struct rondo_end *from; /* receives from here; NULL when the kind does not receive */
     struct rondo_end *to;   /* sends to there; NULL likewise */
 

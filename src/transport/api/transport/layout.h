@@ -28,7 +28,7 @@ struct rondo_layout {
 #define RONDO_LL_SLOT_BYTES (16u * 1024u)
 /* The same where there is a connection for every peer. */
 #define RONDO_LL_PEER_SLOT_BYTES (4u * 1024u)
-/* A direct collective's simple slots carry an address or nothing. */
+/* A direct collective's simple slots carry a struct rondo_offer, and a gate at RONDO_GATE_OFFSET. */
 #define RONDO_DIRECT_SLOT_BYTES 128u
 
 /* Bytes of a slot, a multiple of 128. Pure. */
@@ -55,16 +55,16 @@ uint64_t rondo_layout_connections(const struct rondo_layout *layout, enum rondo_
  * second-level cache beside the data; a pair connection exists once for every peer, so it is smaller.
  * Untouched slots cost no memory.
  *
- * NCCL_BUFFSIZE=n bench_all_reduce 10 shows what the size does: 2 ranks on 2 CPUs with 1 MiB of
- * second-level cache each and other work beside them took, for 128 MiB in slots of 32, 64, 128, 256 and 512
- * KiB, 80, 44, 33, 22 and 20 ms. So more would be faster there, where each hand-over may cost a sleep; 128
- * KiB is a choice that spares cache and memory of many communicators. The pairs' size is a choice without
+ * NCCL_ALGO=Ring NCCL_BUFFSIZE=n bench_all_reduce 10 shows what the size does: 2 ranks on 2 CPUs with 1 MiB
+ * of second-level cache each and other work beside them took, for 128 MiB in slots of 32, 64, 128, 256 and
+ * 512 KiB, 80, 44, 33, 22 and 20 ms. So more would be faster there, where each hand-over may cost a sleep;
+ * 128 KiB is a choice that spares cache and memory of many communicators. The pairs' size is a choice without
  * measurement. */
 #define RONDO_RING_SLOT_BYTES (128u * 1024u)
 #define RONDO_PAIR_SLOT_BYTES (64u * 1024u)
 /* The fibers of one stream share a thread: more channels add no hands. They do keep it from sleeping while
- * one of them waits: NCCL_MIN_CTAS=1, 2 and 4 bench_all_reduce 10 took 32, 19 and 14 ms for 128 MiB on the
- * machine above. 1 is a choice for the least memory and hand-overs. */
+ * one of them waits: NCCL_ALGO=Ring NCCL_MIN_CTAS=n bench_all_reduce 10, n of 1, 2 and 4, took 32, 19 and 14
+ * ms for 128 MiB on the machine above. 1 is a choice for the least memory and hand-overs. */
 #define RONDO_CHANNELS 1u
 
 #define RONDO_SLOT_BYTES_MIN 1024u
