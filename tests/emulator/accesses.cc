@@ -49,7 +49,7 @@ static bool IsOnStack(const void *p, size_t bytes)
 void *Machine::Touch(const void *p, size_t bytes, size_t alignment, bool writes, const char *operation,
                      const Site &site)
 {
-    if (IsOnStack(p, bytes))
+    if (!memory_.Covers(p) && IsOnStack(p, bytes)) // the arena may lie just above the stack
         return const_cast<void *>(p);
     Lane &lane = Step(operation, site);
     Mark other;

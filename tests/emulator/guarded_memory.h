@@ -59,6 +59,12 @@ class Memory
     // The allocation that [p, p + bytes) lies in, or NULL.
     const Allocation *Find(const void *p, size_t bytes) const;
 
+    // Whether p lies in the arena, be it in an allocation, a guard zone or what is free.
+    bool Covers(const void *p) const
+    {
+        return OffsetOf(p) < kArena;
+    }
+
     // "slots 0->1 + 24", or what is near.
     std::string Describe(const void *p) const;
 
