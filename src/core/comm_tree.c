@@ -14,12 +14,20 @@ void rondo_comm_find_trees(struct ncclComm *comm, const struct rondo_place *plac
     comm->tree_levels = rondo_tree_levels(places, comm->ranks);
 }
 
+/* Both ends, once: works that have been launched read them. */
 static bool connect_port(struct ncclComm *comm, const struct rondo_connection *connection, int peer,
                          struct rondo_peer_ends *ends)
 {
-    ends->from = rondo_comm_end(comm, RONDO_RECV, peer, connection);
-    ends->to = ends->from ? rondo_comm_end(comm, RONDO_SEND, peer, connection) : NULL;
-    return ends->to != NULL;
+    struct rondo_end *from, *to;
+
+    if (ends->to)
+        return true;
+    from = rondo_comm_end(comm, RONDO_RECV, peer, connection);
+    to = from ? rondo_comm_end(comm, RONDO_SEND, peer, connection) : NULL;
+    if (!to)
+        return false;
+    *ends = (struct rondo_peer_ends){.from = from, .to = to};
+    return true;
 }
 
 struct rondo_peer_ends *rondo_comm_tree(void *owner, uint32_t channel, enum rondo_protocol protocol)
