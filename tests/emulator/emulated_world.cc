@@ -293,7 +293,8 @@ void Communicator::Reset()
         for (auto &call : launch)
             for (Buffers &b : call)
                 for (const Buffer *buffer : {&b.send, &b.recv})
-                    std::memcpy(memory.Host(buffer->emulated), buffer->initial.data(), buffer->bytes);
+                    std::copy_n(buffer->initial.begin(), buffer->bytes,
+                                static_cast<unsigned char *>(memory.Host(buffer->emulated)));
 }
 
 void Communicator::EnqueueAside(unsigned rank, unsigned launch, bool is_over)
