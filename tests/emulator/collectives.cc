@@ -65,38 +65,6 @@ void Machine::Barrier(const Site &site)
     ArriveBlock(Collective::BARRIER, false, true);
 }
 
-void Machine::BarrierSome(unsigned id, unsigned lanes, const Site &site)
-{
-    Lane &lane = Step("waits at a barrier of some lanes", site);
-    Team::Some &some = lane.of->some[id];
-
-    CheckWarpFree(lane);
-    lane.barrier = id;
-    if (id == 0 || id > 15 || lanes == 0 || lanes % kWarp != 0 || lanes > lane.of->lanes.size())
-        Fail(Fault::MISUSE,
-             "barrier_some: id " + std::to_string(id) + ", " + std::to_string(lanes) + " lanes");
-    if (!some.arrived.empty() && some.lanes != lanes)
-        Fail(Fault::DIVERGENCE, "lanes expect " + std::to_string(some.lanes) + " and " +
-                                    std::to_string(lanes) + " lanes at barrier " + std::to_string(id));
-    some.lanes = lanes;
-    some.arrived.push_back(&lane);
-    if (some.arrived.size() < lanes) {
-        Block(lane, State::SOME_BARRIER);
-        return;
-    }
-    std::vector<Lane *> all;
-    std::vector<Clock *> clocks;
-    all.swap(some.arrived);
-    for (Lane *other : all)
-        clocks.push_back(&other->clock);
-    Clock::Meet(clocks);
-    changes_++;
-    for (Lane *other : all)
-        if (other != &lane)
-            MakeReady(*other);
-    Yield(lane);
-}
-
 // The last lane of the warp to arrive does the work of all.
 void Machine::ArriveWarp(Collective collective, const char *operation)
 {
@@ -112,7 +80,7 @@ void Machine::ArriveWarp(Collective collective, const char *operation)
         Fail(Fault::DIVERGENCE, std::string(operation) + ", and its warp is at another operation");
     for (size_t i = first; i < first + kWarp; i++) {
         State state = team.lanes[i].state;
-        if (state == State::DONE || state == State::BARRIER || state == State::SOME_BARRIER)
+        if (state == State::DONE || state == State::BARRIER)
             Fail(Fault::DIVERGENCE, std::string(operation) + ", and lane " + std::to_string(i) +
                                         " of the same warp " + team.lanes[i].operation);
     }
@@ -134,39 +102,26 @@ void Machine::CompleteWarp(Team &team, unsigned index)
 {
     Lane *lanes[kWarp];
     uint64_t values[kWarp];
-    uint32_t votes = 0;
+    bool all = true;
 
     for (unsigned i = 0; i < kWarp; i++) {
         lanes[i] = &team.lanes[index * kWarp + i];
         values[i] = lanes[i]->value;
-        votes |= static_cast<uint32_t>(lanes[i]->vote) << i;
+        all = all && lanes[i]->vote;
     }
     switch (team.warps[index].collective) {
-    case Collective::WARP_BARRIER: {
-        std::vector<Clock *> clocks;
-        for (Lane *lane : lanes)
-            clocks.push_back(&lane->clock);
-        Clock::Meet(clocks);
-        break;
-    }
     case Collective::SHUFFLE:
         for (Lane *lane : lanes)
             lane->value = values[lane->from % kWarp];
         break;
     case Collective::VOTE:
         for (Lane *lane : lanes)
-            lane->value = votes;
+            lane->value = all;
         break;
     default:
         CompleteLines(lanes, team.warps[index].collective);
         break;
     }
-}
-
-void Machine::WarpBarrier(const Site &site)
-{
-    Step("waits at its warp's barrier", site);
-    ArriveWarp(Collective::WARP_BARRIER, "a warp's barrier");
 }
 
 uint64_t Machine::Shuffle(uint64_t value, unsigned from, const Site &site)
@@ -179,13 +134,13 @@ uint64_t Machine::Shuffle(uint64_t value, unsigned from, const Site &site)
     return lane.value;
 }
 
-uint32_t Machine::Vote(bool yes, const Site &site)
+bool Machine::VoteAll(bool yes, const Site &site)
 {
     Lane &lane = Step("votes", site);
 
     lane.vote = yes;
     ArriveWarp(Collective::VOTE, "a vote");
-    return static_cast<uint32_t>(lane.value);
+    return lane.value != 0;
 }
 
 void Machine::StoreLine(void *line, uint64_t low, uint64_t high, const Site &site)

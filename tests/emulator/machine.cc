@@ -232,14 +232,13 @@ bool Machine::IsStopRaised()
 void Machine::JudgeStuck()
 {
     for (auto &team : teams_) {
-        unsigned in_block = 0, in_some = 0, in_warp = 0;
+        unsigned in_block = 0, in_warp = 0;
         for (Lane &lane : team->lanes) {
             in_block += lane.state == State::BARRIER;
-            in_some += lane.state == State::SOME_BARRIER;
             in_warp += lane.state == State::WARP;
         }
-        bool mixed = (in_block > 0) + (in_some > 0) + (in_warp > 0) > 1;
-        bool short_of_lanes = in_block + in_some + in_warp > 0 && team->done > 0;
+        bool mixed = in_block > 0 && in_warp > 0;
+        bool short_of_lanes = in_block + in_warp > 0 && team->done > 0;
         if (mixed || short_of_lanes) {
             failure_ = Reporter(*this).Make(
                 Fault::DIVERGENCE, "lanes of one block wait for each other in different places", nullptr);

@@ -32,8 +32,8 @@ constexpr size_t kStack = 48 << 10; // of a lane
 class Machine;
 struct Team;
 
-enum class State { READY, BARRIER, SOME_BARRIER, WARP, LINE, POLL, DONE };
-enum class Collective { NONE, BARRIER, AGREE, AGREE_ALL, WARP_BARRIER, SHUFFLE, VOTE, LOAD_LINE, STORE_LINE };
+enum class State { READY, BARRIER, WARP, LINE, POLL, DONE };
+enum class Collective { NONE, BARRIER, AGREE, AGREE_ALL, SHUFFLE, VOTE, LOAD_LINE, STORE_LINE };
 
 struct Lane : Runnable {
     Machine *machine = nullptr;
@@ -65,7 +65,6 @@ struct Lane : Runnable {
     Site site{"?", 0, 0};
     Word *waited = nullptr, *stop = nullptr;
     uint64_t target = 0;
-    unsigned barrier = 0;
     const rondo_work *work = nullptr;
     uint32_t work_index = 0;
 };
@@ -82,11 +81,6 @@ struct Team {
     unsigned done = 0, arrived = 0;
     Collective collective = Collective::NONE; // that lanes wait in
     bool verdict = false;
-    struct Some {
-        unsigned lanes = 0;
-        std::vector<Lane *> arrived;
-    };
-    std::map<unsigned, Some> some; // barriers of some lanes, by id
     struct Warp {
         Collective collective = Collective::NONE;
         unsigned arrived = 0;
@@ -177,10 +171,8 @@ class Machine
     void Barrier(const Site &site);
     bool Agree(bool verdict, bool orders, const Site &site);
     bool AgreeAll(bool verdict, bool orders, const Site &site);
-    void BarrierSome(unsigned id, unsigned lanes, const Site &site);
-    void WarpBarrier(const Site &site);
     uint64_t Shuffle(uint64_t value, unsigned from, const Site &site);
-    uint32_t Vote(bool yes, const Site &site); // bit k: lane k
+    bool VoteAll(bool yes, const Site &site);
     void StoreLine(void *line, uint64_t low, uint64_t high, const Site &site);
     void LoadLine(const void *line, uint64_t *low_out, uint64_t *high_out, const Site &site);
 

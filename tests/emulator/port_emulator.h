@@ -2,7 +2,8 @@
 //
 // Every function that the machine sees takes the place of its call as a last argument, which callers leave
 // out. In mutants (run_mutants.cc) it carries the number of the site, and the function does what is wrong
-// there.
+// there. load_acquire, store_release, poll_again and the accesses to a single flagged word are not in port.h:
+// others here are made of them, and so are actors and the machine's own tests.
 #ifndef RONDO_TESTS_EMULATOR_PORT_EMULATOR_H
 #define RONDO_TESTS_EMULATOR_PORT_EMULATOR_H
 
@@ -96,12 +97,6 @@ RONDO_INLINE bool agree_all(bool verdict, RONDO_SITE)
     return emulated().AgreeAll(verdict, EffectAt(site.mutant) != Effect::RELAXED, site);
 }
 
-RONDO_INLINE void barrier_some(unsigned id, unsigned lanes, RONDO_SITE)
-{
-    if (!IsRemoved(site.mutant))
-        emulated().BarrierSome(id, lanes, site);
-}
-
 constexpr unsigned WARP_LANES = emulator::kWarp;
 
 RONDO_INLINE unsigned warp_lane()
@@ -112,17 +107,6 @@ RONDO_INLINE unsigned warp_lane()
 RONDO_INLINE unsigned warp_index()
 {
     return lane_index() / WARP_LANES;
-}
-
-RONDO_INLINE unsigned warp_count()
-{
-    return lane_count() / WARP_LANES;
-}
-
-RONDO_INLINE void warp_barrier(RONDO_SITE)
-{
-    if (!IsRemoved(site.mutant))
-        emulated().WarpBarrier(site);
 }
 
 template <class T> RONDO_INLINE T shuffle(T value, unsigned from, RONDO_SITE)
@@ -138,19 +122,9 @@ template <class T> RONDO_INLINE T shuffle(T value, unsigned from, RONDO_SITE)
     return value;
 }
 
-RONDO_INLINE bool vote_any(bool yes, RONDO_SITE)
-{
-    return IsRemoved(site.mutant) ? yes : emulated().Vote(yes, site) != 0;
-}
-
 RONDO_INLINE bool vote_all(bool yes, RONDO_SITE)
 {
-    return IsRemoved(site.mutant) ? yes : emulated().Vote(yes, site) == 0xffffffffu;
-}
-
-RONDO_INLINE uint32_t vote_mask(bool yes, RONDO_SITE)
-{
-    return IsRemoved(site.mutant) ? static_cast<uint32_t>(yes) << warp_lane() : emulated().Vote(yes, site);
+    return IsRemoved(site.mutant) ? yes : emulated().VoteAll(yes, site);
 }
 
 template <class P>

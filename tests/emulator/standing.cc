@@ -37,8 +37,6 @@ std::string Reporter::Standing(const Lane &lane) const
         text = std::string(KindName(lane.work->kind)) + " (work " + std::to_string(lane.work_index) +
                ", operation number " + std::to_string(lane.work->number) + "): ";
     text += lane.operation;
-    if (lane.state == State::SOME_BARRIER)
-        text += " (id " + std::to_string(lane.barrier) + ")";
     if (lane.state == State::LINE)
         text += " " + machine_.memory().Describe(lane.waited->address) + " to reach " +
                 std::to_string(static_cast<int64_t>(lane.target)) + ", it is " +

@@ -1,4 +1,4 @@
-// Warps, barriers of some lanes, and lines that carry a flag.
+// Warps, and lines that carry a flag.
 #include "tiny.h"
 
 #include <vector>
@@ -23,22 +23,20 @@ void Exchange(const Shared &, unsigned, unsigned)
     for (unsigned i = 0; i < 5; i++) {
         Require(shuffle(lane * 100 + i, i) == (first + i) * 100 + i, "a shuffle");
         Require(shuffle((uint64_t)lane << 40, 31) == (uint64_t)(first + 31) << 40, "a wide shuffle");
-        Require(vote_any(warp_lane() == i), "any");
-        Require(!vote_all(warp_lane() == i) && vote_all(true) && !vote_any(false), "all");
-        Require(vote_mask(warp_lane() % 2 == 1) == 0xaaaaaaaau, "a mask");
+        Require(!vote_all(warp_lane() != i) && vote_all(true) && !vote_all(false), "a vote");
     }
 }
 
 void HalfAWarpVotes(const Shared &, unsigned, unsigned)
 {
     if (warp_lane() < 16)
-        vote_any(true);
+        vote_all(true);
 }
 
 void TwoOperationsAtOnce(const Shared &, unsigned, unsigned)
 {
     if (warp_lane() < 16)
-        vote_any(true);
+        vote_all(true);
     else
         shuffle(1u, 0);
 }
@@ -46,7 +44,7 @@ void TwoOperationsAtOnce(const Shared &, unsigned, unsigned)
 void VoteMeetsBarrier(const Shared &, unsigned, unsigned)
 {
     if (warp_lane() < 16)
-        vote_any(true);
+        vote_all(true);
     else
         barrier();
 }
@@ -54,7 +52,7 @@ void VoteMeetsBarrier(const Shared &, unsigned, unsigned)
 void WarpsVoteApart(const Shared &, unsigned, unsigned)
 {
     if (warp_index() == 0)
-        vote_any(true);
+        vote_all(true);
     barrier();
 }
 
@@ -64,39 +62,8 @@ template <bool ORDERS> void ShuffleForMemory(const Shared &s, unsigned, unsigned
         store_plain(&s.data[warp_index()], uint64_t{1});
     shuffle(1u, 0);
     if (ORDERS)
-        warp_barrier();
-    load_plain(&s.data[warp_index()]);
-}
-
-template <unsigned OTHER> void WarpBarrier(const Shared &s, unsigned, unsigned)
-{
-    store_plain(&s.data[lane_index()], uint64_t{1});
-    warp_barrier();
-    load_plain(&s.data[lane_index() ^ OTHER]);
-}
-
-// Warps 0 and 1 meet without warp 2.
-template <unsigned LANES> void SomeMeet(const Shared &s, unsigned, unsigned)
-{
-    if (warp_index() == 2)
-        return;
-    store_plain(&s.data[lane_index()], uint64_t{1});
-    barrier_some(3, LANES);
-    load_plain(&s.data[lane_index() ^ 32]);
-}
-
-void SomeMeetOthers(const Shared &, unsigned, unsigned)
-{
-    if (warp_index() == 2)
         barrier();
-    else
-        barrier_some(3, 96);
-}
-
-void SomeDisagree(const Shared &, unsigned, unsigned)
-{
-    if (warp_index() != 2)
-        barrier_some(3, warp_index() == 0 ? 64 : 96);
+    load_plain(&s.data[warp_index()]);
 }
 
 // Each group of 8 lanes sends a line of 120 bytes of data; all groups of a warp look together.
@@ -115,7 +82,8 @@ template <bool CHECKS> void Lines(const Shared &s, unsigned rank, unsigned)
     }
     for (;;) {
         part = load_line(line);
-        if (!CHECKS ? vote_any(has_flag && part.word[1] == 9) : vote_all(!has_flag || part.word[1] == 9))
+        bool is_missed = has_flag && part.word[1] != 9, is_found = has_flag && part.word[1] == 9;
+        if (CHECKS ? vote_all(!is_missed) : !vote_all(!is_found))
             break;
         if (!poll_again(At(s), polls))
             return;
@@ -156,13 +124,6 @@ const std::vector<Tiny> &WarpCases()
         {"VoteApart", Fault::NONE, 1, 1, 64, WarpsVoteApart},
         {"Shuffle", Fault::RACE, 1, 1, 64, ShuffleForMemory<false>},
         {"Shuffle", Fault::NONE, 1, 1, 64, ShuffleForMemory<true>},
-        {"WarpBarrier", Fault::RACE, 1, 1, 64, WarpBarrier<32>},
-        {"WarpBarrier", Fault::NONE, 1, 1, 64, WarpBarrier<1>},
-        {"SomeMeet", Fault::RACE, 1, 1, 96, SomeMeet<32>},
-        {"SomeMeet", Fault::NONE, 1, 1, 96, SomeMeet<64>},
-        {"SomeWaitForAll", Fault::DIVERGENCE, 1, 1, 96, SomeMeet<96>},
-        {"SomeMeetOthers", Fault::DIVERGENCE, 1, 1, 96, SomeMeetOthers},
-        {"SomeDisagree", Fault::DIVERGENCE, 1, 1, 96, SomeDisagree},
         {"Lines", Fault::WRONG, 2, 1, 32, Lines<false>},
         {"Lines", Fault::NONE, 2, 1, 32, Lines<true>},
         {"LinesOfSome", Fault::NONE, 1, 1, 32, LinesOfSomeGroups},

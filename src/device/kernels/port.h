@@ -36,18 +36,15 @@
  *
  * Order. T is an integer of 4 or 8 bytes (store_relaxed and store_last: also 1 byte). S is who takes part:
  * scope::BLOCK the lanes of this block, scope::DEVICE all of this GPU's, scope::SYSTEM peers and host too. A
- * release and an acquire synchronise only if each one's scope includes the other's lane. Accesses with an
- * order are single-copy atomic.
+ * release and an acquire synchronise only if each one's scope includes the other's lane. A release covers all
+ * earlier accesses of its lane, and of lanes that this one has synchronised with (a barrier before it covers
+ * the block). Accesses with an order are single-copy atomic.
  *
  *   load_relaxed<S>(p), store_relaxed<S>(p, v)
  *                              no order but that of the word itself; S is SYSTEM where it is not given
- *   load_acquire<S>(p)         sees all that its writer wrote before store_release of the value found
- *   store_release<S>(p, v)     after all earlier accesses of this lane, and of lanes that this one has
- *                              synchronised with (a barrier before it covers the block)
  *   fence<S>()                 release and acquire: of earlier loads and later stores, so that relaxed
  *                              accesses on either side order like acquires and releases
- *   store_last(p, v)           store_release of system scope: tells a watcher that the words before it are
- *                              there
+ *   store_last(p, v)           release of system scope: tells a watcher that the words before it are there
  *   claim(p)                   from 0 to 1 by compare-and-swap; true for who did it; orders nothing
  *
  * Lanes of a block. All lanes that an operation names take part in it, or none may go on.
@@ -56,22 +53,18 @@
  *   barrier()                  all lanes arrive before one goes on, and see what the others wrote before it
  *   agree(verdict)             the verdict of lane 0 for every lane; a barrier as well
  *   agree_all(verdict)         whether every lane's verdict is true, for every lane; a barrier as well
- *   barrier_some(id, lanes)    a barrier of that many lanes, in whole warps, that all name it by id, 1 .. 15
  *
  * Warps: WARP_LANES neighbours, 32 where a block has lanes in plural (it then has whole warps), else 1. All
  * lanes of the warp take part in each operation of this paragraph, in the same order.
  *
- *   warp_lane(), warp_index(), warp_count()
- *   warp_barrier()             as barrier(), of the warp
+ *   warp_lane(), warp_index()  which lane of its warp this is, and which warp of the block
  *   shuffle(value, from)       the value of that lane of the warp; T has 4 or 8 bytes; orders nothing
- *   vote_any(b), vote_all(b)   whether any, or all, lanes of the warp say so; orders nothing
- *   vote_mask(b)               bit k: what lane k of the warp says; orders nothing
+ *   vote_all(b)                whether all lanes of the warp say so; orders nothing
  *
  * Words that carry their own flag. All are relaxed and of system scope: what a word or a line holds is there
  * when its flag is, and nothing else is. Whoever overwrites one must have synchronised with its reader.
  *
  *   struct ll_word             4 bytes of data and 4 of flag, 8-byte aligned; stored and loaded whole
- *   load_ll(p), store_ll(p, w)
  *   struct ll_pair             two of them, 16-byte aligned
  *   load_ll_pair(p), store_ll_pair(p, w)
  *                              one access; the two words arrive each for itself, in any order
@@ -92,12 +85,12 @@
  *   wait_until(m, line, target)
  *                              wait for that; false: stop was raised meanwhile. Only after has_reached said
  *                              no
- *   poll_again(m, polls)       between two looks of a loop that polls by itself; polls counts them and begins
- *                              at 0. Lets others run; false: stop was raised, give up
  *   wait_flag(m, line, flag, value, polls)
- *                              poll_again for a loop that polls words which carry flags: one that it still
- *                              misses is the word of 4 bytes at flag, which will be value. Who stores it
- *                              calls announce for that line, so a lane may sleep. May return too early
+ *                              between two looks of a loop that polls words which carry flags: one that it
+ *                              still misses is the word of 4 bytes at flag, which will be value. Who stores
+ *                              it calls announce for that line, so a lane may sleep. May return too early.
+ *                              polls counts the looks and begins at 0. Lets others run; false: stop was
+ *                              raised, give up
  *   announce(m, line, board)   after words with flags were stored by lanes that this one has synchronised
  *                              with: wake who waits for them in wait_flag
  *   publish(m, line, value, board)

@@ -50,10 +50,6 @@ RONDO_INLINE bool agree_all(bool verdict)
     return verdict;
 }
 
-RONDO_INLINE void barrier_some(unsigned, unsigned)
-{
-}
-
 /* A warp of one lane. */
 constexpr unsigned WARP_LANES = 1;
 
@@ -67,31 +63,12 @@ RONDO_INLINE unsigned warp_index()
     return 0;
 }
 
-RONDO_INLINE unsigned warp_count()
-{
-    return 1;
-}
-
-RONDO_INLINE void warp_barrier()
-{
-}
-
 template <class T> RONDO_INLINE T shuffle(T value, unsigned)
 {
     return value;
 }
 
-RONDO_INLINE bool vote_any(bool yes)
-{
-    return yes;
-}
-
 RONDO_INLINE bool vote_all(bool yes)
-{
-    return yes;
-}
-
-RONDO_INLINE uint32_t vote_mask(bool yes)
 {
     return yes;
 }
@@ -115,16 +92,6 @@ template <scope S = scope::SYSTEM, class T> RONDO_INLINE T load_relaxed(const T 
 template <scope S = scope::SYSTEM, class T> RONDO_INLINE void store_relaxed(T *word, T value)
 {
     __atomic_store_n(word, value, __ATOMIC_RELAXED);
-}
-
-template <scope S, class T> RONDO_INLINE T load_acquire(const T *word)
-{
-    return __atomic_load_n(word, __ATOMIC_ACQUIRE);
-}
-
-template <scope S, class T> RONDO_INLINE void store_release(T *word, T value)
-{
-    __atomic_store_n(word, value, __ATOMIC_RELEASE);
 }
 
 template <scope S> RONDO_INLINE void fence()
@@ -184,15 +151,6 @@ RONDO_INLINE void enter_work(const machine &, const struct rondo_work *, uint32_
 RONDO_INLINE void breathe(const machine &m)
 {
     m.lane->ops->yield(m.lane);
-}
-
-/* Gives the thread to other fibers, whom this one may be waiting for; nobody can ring it awake, so the engine
- * spins. */
-RONDO_INLINE bool poll_again(const machine &m, unsigned &polls)
-{
-    polls++;
-    m.lane->ops->yield(m.lane);
-    return !stop_raised(m);
 }
 
 RONDO_INLINE bool wait_flag(const machine &m, struct rondo_line *line, const uint32_t *flag, uint32_t value,

@@ -52,12 +52,6 @@ RONDO_INLINE bool agree_all(bool verdict)
     return __syncthreads_and(verdict) != 0;
 }
 
-/* Lanes of whole warps. */
-RONDO_INLINE void barrier_some(unsigned id, unsigned lanes)
-{
-    asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(lanes) : "memory");
-}
-
 constexpr unsigned WARP_LANES = 32;
 constexpr unsigned WHOLE_WARP = 0xffffffffu;
 
@@ -71,35 +65,15 @@ RONDO_INLINE unsigned warp_index()
     return threadIdx.x / WARP_LANES;
 }
 
-RONDO_INLINE unsigned warp_count()
-{
-    return blockDim.x / WARP_LANES;
-}
-
-RONDO_INLINE void warp_barrier()
-{
-    __syncwarp();
-}
-
 template <class T> RONDO_INLINE T shuffle(T value, unsigned from)
 {
     static_assert(sizeof(T) == 4 || sizeof(T) == 8, "a shuffle moves one or two registers");
     return __shfl_sync(WHOLE_WARP, value, (int)from);
 }
 
-RONDO_INLINE bool vote_any(bool yes)
-{
-    return __any_sync(WHOLE_WARP, yes) != 0;
-}
-
 RONDO_INLINE bool vote_all(bool yes)
 {
     return __all_sync(WHOLE_WARP, yes) != 0;
-}
-
-RONDO_INLINE uint32_t vote_mask(bool yes)
-{
-    return __ballot_sync(WHOLE_WARP, yes);
 }
 
 /* What a pack travels as: a plain aligned copy would be taken apart into bytes. */
@@ -282,18 +256,6 @@ RONDO_INLINE bool claim(uint32_t *word)
 }
 
 /* 8-byte accesses are single-copy atomic; a vector of two is two of them. */
-RONDO_INLINE struct ll_word load_ll(const struct ll_word *from)
-{
-    uint64_t bits = load_relaxed((const uint64_t *)from);
-
-    return {(uint32_t)bits, (uint32_t)(bits >> 32)};
-}
-
-RONDO_INLINE void store_ll(struct ll_word *to, struct ll_word word)
-{
-    store_relaxed((uint64_t *)to, word.data | (uint64_t)word.flag << 32);
-}
-
 RONDO_INLINE void load_two_words(const void *from, uint64_t &low, uint64_t &high)
 {
     asm volatile("ld.relaxed.sys.global.v2.u64 {%0, %1}, [%2];"
