@@ -1,6 +1,21 @@
 /*
  * protocol.h - how bytes cross a connection, and the arithmetic of it that both its ends, and who plans for
  * them, must agree on. No I/O, no device.
+ *
+ * What a new protocol needs:
+ *
+ *   here                        its row of enum rondo_protocol, window and capacity
+ *   device/work.h               what it does with struct rondo_end
+ *   device/kernels/             protocol_<name>.cuh: a struct of ends as ends.cuh has it and a tree_node
+ *                               (tree.cuh), or a Wire alone for those of flagged.cuh
+ *   device/kernels/list.cuh     its cases in move_work and reduce_work, and of direct works in
+ *                               move_directly and reduce_directly: what has none there runs as SIMPLE
+ *   transport/layout.c          the bytes of its slots; mailbox.c makes room for them
+ *   collectives/choose.c        its word for NCCL_PROTO, where it is preferred, and whether it goes directly
+ *   plan_direct.c, comm_peers.c how direct works use it: what is not SIMPLE writes into slots (push.h)
+ *   tests                       kProtocols in wired_world.h and test_mailbox.cpp, kWays in
+ *                               test_emulated_kernels.cc, test_choose.cpp, and in test_faults.cc what
+ *                               fits a slot
  */
 #ifndef RONDO_DEVICE_PROTOCOL_H
 #define RONDO_DEVICE_PROTOCOL_H
