@@ -134,6 +134,7 @@ const char *rondo_comm_text(const struct ncclComm *comm, char out[RONDO_COMM_TEX
     return out;
 }
 
+/* The acquires here and below pair with launch_batch(): whoever sees a launch counted waits for it. */
 bool rondo_comm_is_busy(struct ncclComm *comm)
 {
     return rondo_line_read(&comm->landed) != __atomic_load_n(&comm->launched, __ATOMIC_ACQUIRE);

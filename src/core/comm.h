@@ -118,7 +118,8 @@ struct ncclComm {
     enum rondo_comm_state state;
     unsigned active;
     uint32_t references; /* atomic */
-    uint32_t init_stop;  /* atomic; 0, or an enum rondo_init_stop that ends an init */
+    uint32_t init_stop;  /* atomic; 0, or an enum rondo_init_stop that ends an init: released by roster.c,
+                            acquired by the init's waits */
 
     /* Of the call that holds in_call. */
     uint32_t in_call; /* atomic */

@@ -61,7 +61,8 @@ static bool is_last_here(const struct ncclComm *comm)
     return true;
 }
 
-/* Release: pairs with the acquire in retire.c; all we wrote there comes first. */
+/* Release: pairs with the acquires in retire.c and await_departures(); all we did there, reads of its bounce
+ * area too, comes first. */
 static void depart(struct ncclComm *comm)
 {
     for (int r = 0; r < comm->ranks; r++) {
@@ -85,7 +86,8 @@ static void let_go_of_peers(struct ncclComm *comm)
     }
 }
 
-/* So that a loop of init and destroy meets the same memory every time. */
+/* So that a loop of init and destroy meets the same memory every time. The acquire pairs with depart() of the
+ * peers. */
 static void await_departures(const struct rondo_rank_page *page, uint64_t expected)
 {
     uint64_t deadline = rondo_clock_ns() + DEPART_NS;
@@ -126,7 +128,7 @@ void rondo_comm_dismantle(struct ncclComm *comm)
 /* Nothing runs any more: free it. Drops the caller's reference. */
 static void finish_close(struct ncclComm *comm, enum rondo_goodbye goodbye)
 {
-    __atomic_store_n(&comm->page->goodbye, goodbye, __ATOMIC_RELEASE);
+    __atomic_store_n(&comm->page->goodbye, goodbye, __ATOMIC_RELEASE); /* pairs as rank_page.h has it */
     rondo_roster_begin_dying(comm);
     rondo_comm_dismantle(comm);
     rondo_roster_remove(comm);

@@ -124,7 +124,7 @@ static void leave_batch(struct rondo_batch *batch)
     if (!batch->is_entered)
         return;
     batch->is_entered = false;
-    __atomic_store_n(&batch->comm->in_call, 0, __ATOMIC_RELEASE);
+    __atomic_store_n(&batch->comm->in_call, 0, __ATOMIC_RELEASE); /* pairs with enter_batch() */
     rondo_roster_leave(batch->comm);
 }
 
@@ -169,6 +169,7 @@ static void land(void *owner)
     else
         (void)rondo_comm_error(comm); /* a peer may have ended it */
     rondo_plan_destroy(flight->plan);
+    /* Releases: to peers as rank_page.h has it, and the line's to rondo_comm_flush(). */
     __atomic_store_n(&comm->page->finished, flight->number, __ATOMIC_RELEASE);
     __atomic_store_n(&comm->page->landed, landed, __ATOMIC_RELEASE);
     /* From here on whoever flushes may give up the communicator's resources; the struct lives by our
@@ -196,6 +197,7 @@ static ncclResult_t launch_batch(struct rondo_batch *batch, struct flight *fligh
         .first_number = batch->tasks[0].number,
     };
     rondo_comm_get(comm);
+    /* Releases: to rondo_comm_flush() and rondo_comm_is_busy(), and to peers as rank_page.h has it. */
     uint64_t launched = __atomic_add_fetch(&comm->launched, 1, __ATOMIC_RELEASE);
     __atomic_store_n(&comm->page->launched, launched, __ATOMIC_RELEASE);
     batch->plan = NULL; /* land() frees it */

@@ -230,11 +230,11 @@ static bool look_for_cycle(struct ncclComm *comm)
 /* Whether the thread that owns rank is blocked in a call on another rank of its process. */
 static bool is_owner_blocked(const struct ncclComm *comm, int rank)
 {
-    uint64_t owner = __atomic_load_n(&comm->members[rank].page->owner, __ATOMIC_ACQUIRE);
+    uint64_t owner = __atomic_load_n(&comm->members[rank].page->owner, __ATOMIC_RELAXED);
 
     for (int r = 0; r < comm->ranks; r++) {
         if (r != rank && owner != 0 && comm->peers[r].process == comm->peers[rank].process &&
-            __atomic_load_n(&comm->members[r].page->blocked, __ATOMIC_ACQUIRE) == owner)
+            __atomic_load_n(&comm->members[r].page->blocked, __ATOMIC_RELAXED) == owner)
             return true;
     }
     return false;

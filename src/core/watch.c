@@ -45,8 +45,10 @@ static struct rondo_thread thread;
 static uint32_t service;
 static int epoll_fd = -1;
 static int command_fd = -1; /* an eventfd: 1 is a kick, COMMAND_QUIT ends the thread */
-static uint32_t is_ending;  /* atomic; says the same as COMMAND_QUIT, and needs no descriptor */
-static uint32_t is_broken;  /* atomic; the descriptors are not ours any more */
+/* Atomic. Each is released by who sets it and acquired by all who look: the watch thread at is_ending, which
+ * rondo_watch_stop() sets, callers at is_broken, which give_up() sets. */
+static uint32_t is_ending; /* says the same as COMMAND_QUIT, and needs no descriptor */
+static uint32_t is_broken; /* the descriptors are not ours any more */
 
 static pthread_mutex_t death_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct death *deaths;

@@ -53,8 +53,9 @@ struct direct_ends {
         return (struct rondo_gate *)(end->slots + RONDO_GATE_OFFSET);
     }
 
-    /* Tell rank r that `counted` elements lie at address. The slot is free: no work has more than four offers to
-     * one rank on their way (direct.cuh), and each begins with none. */
+    /* Tell rank r that `counted` elements lie at address. The slot is free: no work has more than four offers
+     * to one rank on their way (direct.cuh), and each begins with none. What is posted is released to
+     * accept() of the peer. */
     RONDO_MEMBER bool offer(uint32_t r, const void *address, bool is_whole, uint64_t counted) const
     {
         struct rondo_end *to = work.peers[r].to;
@@ -74,7 +75,8 @@ struct direct_ends {
         return true;
     }
 
-    /* Wait until rank r has consumed all offers but the last few. */
+    /* Wait until rank r has consumed all offers but the last few. The acquire pairs with release() of the
+     * peer. */
     RONDO_MEMBER bool consumed(uint32_t r, uint64_t few) const
     {
         struct rondo_end *to = work.peers[r].to;
@@ -90,7 +92,8 @@ struct direct_ends {
     }
 
     /* Wait for the next offer of rank r: a piece or result of `piece` elements, or all of an input of `whole`.
-     * It is believed only if it is of this operation, cut as here, and in the window. */
+     * It is believed only if it is of this operation, cut as here, and in the window. The acquire pairs with
+     * offer() of the peer; the barrier or agreement that follows hands it on to all lanes. */
     RONDO_MEMBER bool accept(uint32_t r, uint64_t piece, uint64_t whole, const unsigned char *&at,
                              struct rondo_offer &offered) const
     {
@@ -124,7 +127,8 @@ struct direct_ends {
         store_plain(&work.sources[r].scalar, entered_with);
     }
 
-    /* Free the slot of the last accepted offer. */
+    /* Free the slot of the last accepted offer: what lanes have read of it, before a barrier, is released to
+     * consumed() of the peer. */
     RONDO_MEMBER void release(uint32_t r) const
     {
         struct rondo_end *from = work.peers[r].from;
@@ -144,7 +148,12 @@ struct direct_ends {
     }
 
     /* Between these the memory of rank r may be read. Who holds a gate waits for nothing. Entering orders
-     * nothing: a read that comes too early finds what was offered too. */
+     * nothing and pairs with nothing: a read that comes too early finds what was offered too.
+     *
+     * The fence of leave_gate() pairs with that of the peer's revoke() in two ways. Where the peer waits for
+     * its gate, it finds is_taken as it is stored after the fence here: all reads come before what the user
+     * does with the memory next. Where it does not, whoever has read anything that was stored after the fence
+     * there finds is_revoked after the fence here. The barrier before adds what the other lanes have read. */
     RONDO_MEMBER bool enter_gate(uint32_t r) const
     {
         return claim(&gate_of(work.peers[r].from)->is_taken);
@@ -161,7 +170,8 @@ struct direct_ends {
     }
 
     /* Nobody reads this rank's memory from here on; the head of this file says how far that goes. A gate that
-     * an earlier work has taken stays taken: this rank runs nothing after a stop. */
+     * an earlier work has taken stays taken: this rank runs nothing after a stop. The fence pairs with those
+     * of the peers' leave_gate(), which says how. */
     RONDO_MEMBER void revoke() const
     {
         for (uint32_t k = 1; k < pull.ranks; k++) {

@@ -6,6 +6,14 @@
  * Writers: the owner, except `stop`, which anybody in the communicator may raise once. Readers: everybody,
  * at any time; a reader must expect values in the middle of a change and check `number` twice around a
  * record. Others also write `departed` and, before they raise stop, `verdict`.
+ *
+ * What pairs with what: the words from `enqueued` on are the host's. Their owner stores them with release, so
+ * that who loads one with acquire finds what came before it: of `enqueued` the records (record.c; waits.c and
+ * agreement.c look), of `launched`, `finished` and `landed` each other's and what the launch did (launch.c;
+ * waits.c looks), of `goodbye` all of them (comm_close.c and roster.c; whoever watches for departures looks),
+ * of `beat` what the watch thread noted before (stall.c). `owner` and `blocked` are hints and order nothing.
+ * `departed` is released by peers to retire.c and comm_close.c. A record and its number: record.c. A note and
+ * its `wait`, and `stop` and what it tells of: the kernels' port, waits.c, comm_error.c.
  */
 #ifndef RONDO_DEVICE_RANK_PAGE_H
 #define RONDO_DEVICE_RANK_PAGE_H
