@@ -20,8 +20,6 @@ ncclResult_t rondo_plan_copy(const struct rondo_task *task, const void *from, vo
         .send = from,
         .recv = to,
         .count = bytes,
-        .stride = bytes,
-        .chunk = RONDO_RING_SLOT_BYTES,
         .number = task->number,
         .fingerprint = rondo_fingerprint(task),
         .root = -1,
@@ -48,8 +46,6 @@ ncclResult_t rondo_plan_alone(const struct rondo_plan_context *context, const st
         .send = task->send,
         .recv = task->recv,
         .count = task->count,
-        .stride = task->count,
-        .chunk = RONDO_RING_SLOT_BYTES / 8, /* elements of any type */
         .scalar = task->scalar,
         .number = task->number,
         .fingerprint = rondo_fingerprint(task),

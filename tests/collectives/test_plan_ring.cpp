@@ -56,6 +56,8 @@ void ExpectWellFormed(const World &world, int rank, const rondo_plan &plan)
         ASSERT_GT(args.block[b].works[0] + args.block[b].works[1], 0u) << "an empty block";
     }
     ASSERT_EQ(next, args.works);
+    for (uint32_t i = 0; i < args.works; i++)
+        ASSERT_EQ(plan.works[i].chunk > 0, plan.works[i].kind != RONDO_WORK_COPY) << "work " << i;
 }
 
 void ExpectOneCollective(World &world, const Shape &shape, const Launch &launch, uint64_t count,
@@ -291,6 +293,7 @@ TEST(PlanRing, AloneStillScales)
     task.scalar = 0x1234;
     Plan plan;
     ASSERT_EQ(world.Build(0, {task}, &plan), ncclSuccess);
+    ASSERT_NO_FATAL_FAILURE(ExpectWellFormed(world, 0, *plan));
     ASSERT_EQ(plan->args.works, 1u);
     EXPECT_EQ(plan->works[0].redop, RONDO_REDOP_PREMULSUM);
     EXPECT_EQ(plan->works[0].dtype, ncclFloat16);

@@ -145,7 +145,8 @@ struct rondo_work {
                         and recv */
     uint64_t stride; /* elements between blocks */
     uint64_t chunk;  /* elements (send and recv: bytes) moved a step at most, > 0; times the wire's bytes <=
-                        rondo_protocol_capacity() of the slots; of direct kinds over SIMPLE see device/pull.h */
+                        rondo_protocol_capacity() of the slots; of direct kinds over SIMPLE see device/pull.h;
+                        of COPY 0: it has no slots, and kernels cut it as they like */
     uint64_t scalar; /* PREMULSUM: bits of one accumulator value, or an address; SUMDIV: the divisor */
     uint64_t number; /* operation number, for notes */
     uint64_t fingerprint;   /* sent with, and compared to, every slot */
