@@ -8,9 +8,9 @@
 
 struct rondo_draft_item {
     struct rondo_work work;
-    bool is_pair;
-    uint8_t role; /* which of a block's lists */
-    uint32_t key; /* channel, or round */
+    bool is_message; /* or a copy; else a collective's */
+    uint8_t list;    /* of its block */
+    uint32_t key;    /* round, or channel */
 };
 
 static ncclResult_t add_item(struct rondo_draft *draft, const struct rondo_draft_item *item)
@@ -27,26 +27,20 @@ static ncclResult_t add_item(struct rondo_draft *draft, const struct rondo_draft
     return ncclSuccess;
 }
 
-ncclResult_t rondo_draft_add_ring(struct rondo_draft *draft, uint32_t channel, const struct rondo_work *work)
+ncclResult_t rondo_draft_add_collective(struct rondo_draft *draft, unsigned list,
+                                        const struct rondo_work *work)
 {
-    struct rondo_draft_item item = {.work = *work, .key = channel};
+    struct rondo_draft_item item = {.work = *work, .list = (uint8_t)list, .key = work->channel};
 
     return add_item(draft, &item);
 }
 
-ncclResult_t rondo_draft_add_down(struct rondo_draft *draft, uint32_t channel, const struct rondo_work *work)
+ncclResult_t rondo_draft_add_message(struct rondo_draft *draft, enum rondo_role role, uint32_t round,
+                                     const struct rondo_work *work)
 {
-    struct rondo_draft_item item = {.work = *work, .role = 1, .key = channel};
+    struct rondo_draft_item item = {.work = *work, .is_message = true, .list = (uint8_t)role, .key = round};
 
-    return add_item(draft, &item);
-}
-
-ncclResult_t rondo_draft_add_pair(struct rondo_draft *draft, enum rondo_role role, uint32_t round,
-                                  const struct rondo_work *work)
-{
-    struct rondo_draft_item item = {.work = *work, .is_pair = true, .role = (uint8_t)role, .key = round};
-
-    draft->has_pairs = true;
+    draft->has_messages = true;
     return add_item(draft, &item);
 }
 
@@ -60,11 +54,11 @@ void rondo_draft_fini(struct rondo_draft *draft)
  * index. */
 struct places {
     uint32_t channels; /* used */
-    uint32_t ring[RONDO_ROLES][RONDO_CHANNELS_MAX];
-    uint32_t *pair[RONDO_ROLES];   /* [ranks]; NULL without pairs */
-    uint32_t *rounds[RONDO_ROLES]; /* those in use, ascending */
-    uint32_t used[RONDO_ROLES];    /* how many */
-    uint32_t pair_blocks;
+    uint32_t collectives[RONDO_ROLES][RONDO_CHANNELS_MAX];
+    uint32_t *messages[RONDO_ROLES]; /* [ranks], by round; NULL without messages */
+    uint32_t *rounds[RONDO_ROLES];   /* those in use, ascending */
+    uint32_t used[RONDO_ROLES];      /* how many */
+    uint32_t message_blocks;
     uint32_t *memory;
 };
 
@@ -75,21 +69,21 @@ static uint32_t larger(uint32_t a, uint32_t b)
 
 static ncclResult_t count_items(const struct rondo_draft *draft, uint32_t ranks, struct places *places)
 {
-    if (draft->has_pairs) {
+    if (draft->has_messages) {
         places->memory = calloc((size_t)ranks * 2 * RONDO_ROLES, sizeof(uint32_t));
         if (!places->memory)
             return rondo_fail(ncclSystemError, "plan point to point among %u ranks: out of memory", ranks);
         for (int role = 0; role < RONDO_ROLES; role++) {
-            places->pair[role] = places->memory + (size_t)ranks * (size_t)(2 * role);
-            places->rounds[role] = places->pair[role] + ranks;
+            places->messages[role] = places->memory + (size_t)ranks * (size_t)(2 * role);
+            places->rounds[role] = places->messages[role] + ranks;
         }
     }
     for (size_t i = 0; i < draft->count; i++) {
         const struct rondo_draft_item *item = &draft->items[i];
-        if (item->is_pair) {
-            places->pair[item->role][item->key]++;
+        if (item->is_message) {
+            places->messages[item->list][item->key]++;
         } else {
-            places->ring[item->role][item->key]++;
+            places->collectives[item->list][item->key]++;
             places->channels = larger(places->channels, item->key + 1);
         }
     }
@@ -102,19 +96,19 @@ static void deal_rounds(const struct rondo_draft *draft, const struct rondo_plan
 {
     uint32_t most = RONDO_NOTES / 2 - places->channels; /* each block has its notes in the rank page */
 
-    if (!draft->has_pairs)
+    if (!draft->has_messages)
         return;
     for (int role = 0; role < RONDO_ROLES; role++) {
         for (uint32_t round = 0; round < context->layout->ranks; round++) {
-            if (places->pair[role][round] > 0)
+            if (places->messages[role][round] > 0)
                 places->rounds[role][places->used[role]++] = round;
         }
     }
     if (context->max_pair_blocks < most)
         most = larger(context->max_pair_blocks, 1);
-    places->pair_blocks = larger(places->used[RONDO_ROLE_SENDS], places->used[RONDO_ROLE_RECEIVES]);
-    if (places->pair_blocks > most)
-        places->pair_blocks = most;
+    places->message_blocks = larger(places->used[RONDO_ROLE_SENDS], places->used[RONDO_ROLE_RECEIVES]);
+    if (places->message_blocks > most)
+        places->message_blocks = most;
 }
 
 /* Turn counts into first indices, list after list, and write the lists' extents. */
@@ -124,19 +118,19 @@ static void place_lists(struct places *places, struct rondo_block *blocks)
 
     for (uint32_t channel = 0; channel < places->channels; channel++) {
         for (int role = 0; role < RONDO_ROLES; role++) {
-            uint32_t works = places->ring[role][channel];
+            uint32_t works = places->collectives[role][channel];
             blocks[channel].first[role] = next;
             blocks[channel].works[role] = works;
-            places->ring[role][channel] = next;
+            places->collectives[role][channel] = next;
             next += works;
         }
     }
-    for (uint32_t i = 0; i < places->pair_blocks; i++) {
+    for (uint32_t i = 0; i < places->message_blocks; i++) {
         struct rondo_block *block = &blocks[places->channels + i];
         for (int role = 0; role < RONDO_ROLES; role++) {
             block->first[role] = next;
-            for (uint32_t k = i; k < places->used[role]; k += places->pair_blocks) {
-                uint32_t *place = &places->pair[role][places->rounds[role][k]];
+            for (uint32_t k = i; k < places->used[role]; k += places->message_blocks) {
+                uint32_t *place = &places->messages[role][places->rounds[role][k]];
                 uint32_t works = *place;
                 *place = next;
                 next += works;
@@ -190,13 +184,13 @@ ncclResult_t rondo_draft_finish(const struct rondo_draft *draft, const struct ro
     if (rc != ncclSuccess)
         return rc;
     deal_rounds(draft, context, &places);
-    rc = create_plan(context, places.channels + places.pair_blocks, draft->count, &plan);
+    rc = create_plan(context, places.channels + places.message_blocks, draft->count, &plan);
     if (rc == ncclSuccess) {
         place_lists(&places, plan->blocks);
         for (size_t i = 0; i < draft->count; i++) {
             const struct rondo_draft_item *item = &draft->items[i];
-            uint32_t *place =
-                item->is_pair ? &places.pair[item->role][item->key] : &places.ring[item->role][item->key];
+            uint32_t *place = item->is_message ? &places.messages[item->list][item->key]
+                                               : &places.collectives[item->list][item->key];
             plan->works[(*place)++] = item->work;
         }
         *plan_out = plan;

@@ -27,8 +27,8 @@ ncclResult_t rondo_plan_copy(const struct rondo_task *task, const void *from, vo
 
     if (bytes == 0 || from == to)
         return ncclSuccess;
-    return rondo_draft_add_pair(draft, RONDO_ROLE_SENDS, 0,
-                                &work); /* round 0: no peer, so before all that wait */
+    return rondo_draft_add_message(draft, RONDO_ROLE_SENDS, 0,
+                                   &work); /* round 0: no peer, so before all that wait */
 }
 
 ncclResult_t rondo_plan_alone(const struct rondo_plan_context *context, const struct rondo_task *task,
@@ -54,7 +54,7 @@ ncclResult_t rondo_plan_alone(const struct rondo_plan_context *context, const st
 
     (void)context;
     if (scales)
-        return rondo_draft_add_pair(draft, RONDO_ROLE_SENDS, 0, &work);
+        return rondo_draft_add_message(draft, RONDO_ROLE_SENDS, 0, &work);
     return rondo_plan_copy(task, task->send, task->recv, task->count * rondo_dtype_bytes(task->dtype), draft);
 }
 

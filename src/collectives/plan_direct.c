@@ -217,7 +217,7 @@ ncclResult_t rondo_plan_direct(const struct rondo_plan_context *context, const s
         work.sources = direct->sources;
         work.bounce = direct->bounce;
         work.bounce_bytes = direct->bounce_bytes;
-        rc = rondo_draft_add_ring(draft, channel, &work);
+        rc = rondo_draft_add_collective(draft, 0, &work);
         if (rc != ncclSuccess)
             return rc;
     }

@@ -57,7 +57,7 @@ static ncclResult_t add_message(const struct rondo_plan_context *context, const 
 
     if (!end)
         return ncclSystemError; /* its text is recorded */
-    return rondo_draft_add_pair(draft, role, (uint32_t)(ahead + (int32_t)ranks) % ranks, &work);
+    return rondo_draft_add_message(draft, role, (uint32_t)(ahead + (int32_t)ranks) % ranks, &work);
 }
 
 static ncclResult_t add_send(const struct rondo_plan_context *context, const struct rondo_task *task,

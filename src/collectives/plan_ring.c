@@ -154,7 +154,7 @@ ncclResult_t rondo_plan_ring(const struct rondo_plan_context *context, const str
         work.from = work.to = NULL;
         ncclResult_t rc = connect_work(context, &course, &work);
         if (rc == ncclSuccess)
-            rc = rondo_draft_add_ring(draft, channel, &work);
+            rc = rondo_draft_add_collective(draft, 0, &work);
         if (rc != ncclSuccess)
             return rc;
     }

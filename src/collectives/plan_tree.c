@@ -26,7 +26,7 @@ static uint64_t choose_chunk(const struct rondo_plan_context *context, enum rond
 
 static ncclResult_t add_works(struct rondo_draft *draft, struct rondo_work *work)
 {
-    ncclResult_t rc = rondo_draft_add_ring(draft, work->channel, work);
+    ncclResult_t rc = rondo_draft_add_collective(draft, 0, work);
 
     if (rc != ncclSuccess || !work->peers[RONDO_TREE_PARENT].from)
         return rc;
@@ -36,7 +36,7 @@ static ncclResult_t add_works(struct rondo_draft *draft, struct rondo_work *work
     down.flags &= RONDO_WORK_PRECISE; /* results have the places of partial sums */
     down.scalar = 0;
     down.send = NULL;
-    return rondo_draft_add_down(draft, work->channel, &down);
+    return rondo_draft_add_collective(draft, 1, &down);
 }
 
 ncclResult_t rondo_plan_tree(const struct rondo_plan_context *context, const struct rondo_task *task,
