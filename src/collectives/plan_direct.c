@@ -130,25 +130,25 @@ struct rondo_direct_uses rondo_plan_direct_uses(const struct rondo_plan_context 
     return uses;
 }
 
-/* Elements of a slot that holds a piece for one reader, for a range of count elements. */
-static uint64_t choose_slot_chunk(const struct rondo_plan_context *context, const struct rondo_task *task,
-                                  enum rondo_protocol protocol, uint64_t count)
+/* Elements of a slot that holds a piece for one reader. */
+static uint64_t choose_slot_chunk(const struct rondo_plan_context *context, const struct rondo_work *work)
 {
-    bool is_wide = rondo_operation_facts(task->operation)->reduces && rondo_push_is_wide(task->redop);
-    uint64_t element_bytes = rondo_dtype_bytes(task->dtype);
-    uint64_t wire_bytes = is_wide ? rondo_dtype_wide_bytes(task->dtype) : element_bytes;
+    enum rondo_protocol protocol = (enum rondo_protocol)work->protocol;
+    ncclDataType_t dtype = (ncclDataType_t)work->dtype;
+    uint64_t element_bytes = rondo_dtype_bytes(dtype);
+    uint64_t wire_bytes = rondo_push_is_wide(work->redop) ? rondo_dtype_wide_bytes(dtype) : element_bytes;
     uint64_t slot_bytes = rondo_layout_slot_bytes(context->layout, RONDO_CONNECTION_DIRECT, protocol);
 
-    return rondo_chunking_even(count, element_bytes, wire_bytes,
+    return rondo_chunking_even(work->count, element_bytes, wire_bytes,
                                rondo_protocol_capacity(protocol, slot_bytes));
 }
 
-/* Elements of a piece that is read where it lies, for a range of count elements. */
-static uint64_t choose_pulled_chunk(const struct rondo_plan_context *context, enum rondo_work_kind kind,
-                                    uint64_t count, uint64_t element_bytes)
+/* Elements of a piece that is read where it lies. */
+static uint64_t choose_pulled_chunk(const struct rondo_plan_context *context, const struct rondo_work *work)
 {
     uint64_t ranks = context->layout->ranks, piece = rondo_layout_piece_bytes(context->layout);
-    enum rondo_pull_shape shape = rondo_pull_shape_of(kind);
+    uint64_t count = work->count, element_bytes = rondo_dtype_bytes((ncclDataType_t)work->dtype);
+    enum rondo_pull_shape shape = rondo_pull_shape_of((enum rondo_work_kind)work->kind);
     uint64_t most = shape == RONDO_PULL_PLAIN ? piece : piece / ranks;
 
     if (shape == RONDO_PULL_PARTS)
@@ -172,54 +172,29 @@ static uint32_t find_bounced(const struct rondo_plan_context *context, const str
     return flags;
 }
 
+static ncclResult_t add_work(const struct rondo_plan_context *context, struct rondo_work *work,
+                             struct rondo_draft *draft)
+{
+    enum rondo_protocol protocol = (enum rondo_protocol)work->protocol;
+    const struct rondo_direct *direct = context->direct(context->owner, work->channel, protocol);
+
+    if (!direct)
+        return ncclSystemError; /* its text is recorded */
+    work->peers = direct->peers;
+    work->sources = direct->sources;
+    work->bounce = direct->bounce;
+    work->bounce_bytes = direct->bounce_bytes;
+    work->chunk = protocol == RONDO_PROTOCOL_SIMPLE ? choose_pulled_chunk(context, work)
+                                                    : choose_slot_chunk(context, work);
+    return rondo_draft_add_collective(draft, 0, work);
+}
+
 ncclResult_t rondo_plan_direct(const struct rondo_plan_context *context, const struct rondo_task *task,
                                enum rondo_protocol protocol, struct rondo_draft *draft)
 {
-    bool is_pulled = protocol == RONDO_PROTOCOL_SIMPLE;
-    const struct rondo_facts *facts = rondo_operation_facts(task->operation);
-    uint64_t element_bytes = rondo_dtype_bytes(task->dtype);
-    uint32_t channels =
-        rondo_chunking_channels(rondo_plan_moved_bytes(context, task), context->layout->channels);
-    enum rondo_work_kind kind = kind_of(task->operation);
-    struct rondo_work work = {
-        .kind = (uint8_t)kind,
-        .operation = (uint8_t)task->operation,
-        .dtype = (uint8_t)task->dtype,
-        .redop = facts->reduces ? (uint8_t)task->redop : RONDO_REDOP_SUM,
-        .protocol = (uint8_t)protocol,
-        .flags =
-            (uint8_t)((facts->reduces ? task->flags : 0) | (is_pulled ? find_bounced(context, task) : 0)),
-        .stride = task->count,
-        .scalar = facts->reduces ? task->scalar : 0,
-        .number = task->number,
-        .fingerprint = rondo_fingerprint(task),
-        .root = facts->root == RONDO_ROOT_RANK ? task->root : -1,
-    };
+    struct rondo_work work = rondo_plan_work(task, kind_of(task->operation), protocol);
 
-    for (uint32_t channel = 0; channel < channels; channel++) {
-        struct rondo_part range = rondo_chunking_range(task->count, element_bytes, channels, channel);
-        uint64_t first = range.first * element_bytes;
-        const struct rondo_direct *direct;
-        ncclResult_t rc;
-
-        if (range.count == 0)
-            break; /* few elements a block among very many ranks */
-        direct = context->direct(context->owner, channel, protocol);
-        if (!direct)
-            return ncclSystemError; /* its text is recorded */
-        work.channel = channel;
-        work.send = task->send ? (const char *)task->send + first : NULL;
-        work.recv = task->recv ? (char *)task->recv + first : NULL;
-        work.count = range.count;
-        work.chunk = is_pulled ? choose_pulled_chunk(context, kind, range.count, element_bytes)
-                               : choose_slot_chunk(context, task, protocol, range.count);
-        work.peers = direct->peers;
-        work.sources = direct->sources;
-        work.bounce = direct->bounce;
-        work.bounce_bytes = direct->bounce_bytes;
-        rc = rondo_draft_add_collective(draft, 0, &work);
-        if (rc != ncclSuccess)
-            return rc;
-    }
-    return ncclSuccess;
+    if (protocol == RONDO_PROTOCOL_SIMPLE)
+        work.flags |= (uint8_t)find_bounced(context, task);
+    return rondo_plan_channels(context, task, &work, add_work, draft);
 }

@@ -9,6 +9,26 @@
 /* Bytes of the larger of a rank's buffers, of a collective. */
 uint64_t rondo_plan_moved_bytes(const struct rondo_plan_context *context, const struct rondo_task *task);
 
+/* What a collective's works have in common, whichever channel. Pure. */
+struct rondo_work rondo_plan_work(const struct rondo_task *task, enum rondo_work_kind kind,
+                                  enum rondo_protocol protocol);
+
+/* Have partial sums of a reduction travel in the accumulator's type, if that is asked for and any wider. */
+void rondo_plan_make_precise(const struct rondo_plan_context *context, struct rondo_work *work);
+
+/* Bytes of an element of partial sums, or of what only moves. Pure. */
+uint64_t rondo_plan_wire_bytes(const struct rondo_work *work);
+
+/* Connect a work, choose its chunk, and add it to the draft, with others that belong to it. It has its
+ * channel, and of that the range of its buffers and count. */
+typedef ncclResult_t (*rondo_plan_add)(const struct rondo_plan_context *context, struct rondo_work *work,
+                                       struct rondo_draft *draft);
+
+/* Add a work for each channel that a collective uses. */
+ncclResult_t rondo_plan_channels(const struct rondo_plan_context *context, const struct rondo_task *task,
+                                 const struct rondo_work *common, rondo_plan_add add,
+                                 struct rondo_draft *draft);
+
 /* The works of a collective that goes round the rings, or along a chain. Two ranks or more, count > 0. */
 ncclResult_t rondo_plan_ring(const struct rondo_plan_context *context, const struct rondo_task *task,
                              enum rondo_protocol protocol, struct rondo_draft *draft);
