@@ -72,52 +72,33 @@ static ncclResult_t add_recv(const struct rondo_plan_context *context, const str
     return add_message(context, task, RONDO_ROLE_RECEIVES, peer, (char *)task->recv + to, bytes, draft);
 }
 
-static ncclResult_t plan_all_to_all(const struct rondo_plan_context *context, const struct rondo_task *task,
-                                    uint64_t bytes, struct rondo_draft *draft)
+/* Whether a block goes from one rank to another, or to itself. */
+static bool has_block(const struct rondo_task *task, int32_t from, int32_t to)
 {
-    int32_t rank = context->rank, ranks = (int32_t)context->layout->ranks;
-    uint64_t own = (uint64_t)rank * bytes;
-    ncclResult_t rc =
-        rondo_plan_copy(task, (const char *)task->send + own, (char *)task->recv + own, bytes, draft);
+    const struct rondo_facts *facts = rondo_operation_facts(task->operation);
 
-    for (int32_t peer = 0; peer < ranks && rc == ncclSuccess; peer++) {
-        if (peer == rank)
-            continue;
-        rc = add_send(context, task, peer, (uint64_t)peer * bytes, bytes, draft);
-        if (rc == ncclSuccess)
-            rc = add_recv(context, task, peer, (uint64_t)peer * bytes, bytes, draft);
-    }
-    return rc;
+    return (facts->send == RONDO_USERS_ALL || from == task->root) &&
+           (facts->recv == RONDO_USERS_ALL || to == task->root);
 }
 
-static ncclResult_t plan_gather(const struct rondo_plan_context *context, const struct rondo_task *task,
+/* All-to-all, gather, scatter; bytes are a block's. */
+static ncclResult_t plan_blocks(const struct rondo_plan_context *context, const struct rondo_task *task,
                                 uint64_t bytes, struct rondo_draft *draft)
 {
+    const struct rondo_facts *facts = rondo_operation_facts(task->operation);
+    uint64_t send_stride = facts->send_blocks ? bytes : 0, recv_stride = facts->recv_blocks ? bytes : 0;
+    uint64_t own = (uint64_t)context->rank;
     int32_t rank = context->rank, ranks = (int32_t)context->layout->ranks;
-    ncclResult_t rc;
+    ncclResult_t rc = ncclSuccess;
 
-    if (rank != task->root)
-        return add_send(context, task, task->root, 0, bytes, draft);
-    rc = rondo_plan_copy(task, task->send, (char *)task->recv + (uint64_t)rank * bytes, bytes, draft);
+    if (has_block(task, rank, rank))
+        rc = rondo_plan_copy(task, (const char *)task->send + own * send_stride,
+                             (char *)task->recv + own * recv_stride, bytes, draft);
     for (int32_t peer = 0; peer < ranks && rc == ncclSuccess; peer++) {
-        if (peer != rank)
-            rc = add_recv(context, task, peer, (uint64_t)peer * bytes, bytes, draft);
-    }
-    return rc;
-}
-
-static ncclResult_t plan_scatter(const struct rondo_plan_context *context, const struct rondo_task *task,
-                                 uint64_t bytes, struct rondo_draft *draft)
-{
-    int32_t rank = context->rank, ranks = (int32_t)context->layout->ranks;
-    ncclResult_t rc;
-
-    if (rank != task->root)
-        return add_recv(context, task, task->root, 0, bytes, draft);
-    rc = rondo_plan_copy(task, (const char *)task->send + (uint64_t)rank * bytes, task->recv, bytes, draft);
-    for (int32_t peer = 0; peer < ranks && rc == ncclSuccess; peer++) {
-        if (peer != rank)
-            rc = add_send(context, task, peer, (uint64_t)peer * bytes, bytes, draft);
+        if (peer != rank && has_block(task, rank, peer))
+            rc = add_send(context, task, peer, (uint64_t)peer * send_stride, bytes, draft);
+        if (peer != rank && rc == ncclSuccess && has_block(task, peer, rank))
+            rc = add_recv(context, task, peer, (uint64_t)peer * recv_stride, bytes, draft);
     }
     return rc;
 }
@@ -133,11 +114,9 @@ ncclResult_t rondo_plan_pair(const struct rondo_plan_context *context, const str
     case RONDO_OP_RECV:
         return add_recv(context, task, task->root, 0, bytes, draft);
     case RONDO_OP_ALL_TO_ALL:
-        return plan_all_to_all(context, task, bytes, draft);
     case RONDO_OP_GATHER:
-        return plan_gather(context, task, bytes, draft);
     case RONDO_OP_SCATTER:
-        return plan_scatter(context, task, bytes, draft);
+        return plan_blocks(context, task, bytes, draft);
     default:
         return rondo_fail(ncclInternalError, "plan %s on rank %d: it is not made of messages",
                           rondo_operation_name(task->operation), context->rank);
