@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 
@@ -45,6 +46,7 @@ struct Format {
     }
 };
 
+// Of the narrow types.
 Format FormatOf(ncclDataType_t id)
 {
     switch (id) {
@@ -54,9 +56,20 @@ Format FormatOf(ncclDataType_t id)
         return {8, 7, true, false};
     case ncclFloat8e4m3:
         return {4, 3, false, true};
-    default:
+    case ncclFloat8e5m2:
         return {5, 2, true, true};
+    case ncclInt8:
+    case ncclUint8:
+    case ncclInt32:
+    case ncclUint32:
+    case ncclInt64:
+    case ncclUint64:
+    case ncclFloat32:
+    case ncclFloat64:
+    case ncclNumTypes:
+        break; // as wide as what they are computed in
     }
+    std::abort();
 }
 
 // The magnitudes of a format in order, one more than are finite: where the next one would be.
@@ -230,16 +243,21 @@ Value Enter(const Type &type, int op, uint64_t scalar, Value x)
 
 Value Apply(const Type &type, int op, Value a, Value x)
 {
-    switch (op) {
+    switch (static_cast<rondo_redop>(op)) {
     case RONDO_REDOP_PROD:
         return type.is_float ? Number(type, a.number * x.number) : Wrap(type, Product(a.whole, x.whole));
     case RONDO_REDOP_MAX:
         return type.is_float ? Number(type, std::fmax(a.number, x.number)) : a.whole < x.whole ? x : a;
     case RONDO_REDOP_MIN:
         return type.is_float ? Number(type, std::fmin(a.number, x.number)) : x.whole < a.whole ? x : a;
-    default:
+    case RONDO_REDOP_SUM:
+    case RONDO_REDOP_PREMULSUM:
+    case RONDO_REDOP_SUMDIV:
         return type.is_float ? Number(type, a.number + x.number) : Wrap(type, a.whole + x.whole);
+    case RONDO_REDOP_NUM:
+        break;
     }
+    std::abort();
 }
 
 Value Leave(const Type &type, int op, uint64_t scalar, Value a)
