@@ -1,7 +1,6 @@
 // Whether the ranks have called the same collectives, from records that the test writes.
-#include <gtest/gtest.h>
+#include "paged_comm.h"
 
-#include <cstring>
 #include <string>
 
 extern "C" {
@@ -12,25 +11,11 @@ extern "C" {
 namespace
 {
 
-class Agreement : public testing::Test
+constexpr int kRanks = 3;
+
+class Agreement : public PagedComm<kRanks>
 {
   protected:
-    static constexpr int kRanks = 3;
-
-    void SetUp() override
-    {
-        for (int r = 0; r < kRanks; r++) {
-            memset(&comms_[r], 0, sizeof(comms_[r]));
-            memset(&pages_[r], 0, sizeof(pages_[r]));
-            members_[r].page = &pages_[r];
-            comms_[r].rank = r;
-            comms_[r].ranks = kRanks;
-            comms_[r].members = members_;
-            comms_[r].page = &pages_[r];
-            pthread_mutex_init(&comms_[r].lock, nullptr);
-        }
-    }
-
     // The rank calls a collective `times` times.
     void Call(int rank, size_t count, int times = 1)
     {
@@ -39,8 +24,8 @@ class Agreement : public testing::Test
             task.operation = RONDO_OP_BROADCAST;
             task.dtype = ncclUint8;
             task.count = count;
-            task.number = ++comms_[rank].number;
-            rondo_record_write(&comms_[rank], &task);
+            task.number = ++comms_[rank]->number;
+            rondo_record_write(comms_[rank], &task);
         }
     }
 
@@ -53,14 +38,10 @@ class Agreement : public testing::Test
     // What the rank says at a look, "" for nothing.
     std::string Look(int rank)
     {
-        bool differs = rondo_agreement_look(&comms_[rank], &comms_[rank].look.agreed);
-        EXPECT_EQ(differs, comms_[rank].error == ncclInvalidUsage);
-        return comms_[rank].error_text;
+        bool differs = rondo_agreement_look(comms_[rank], &comms_[rank]->look.agreed);
+        EXPECT_EQ(differs, comms_[rank]->error == ncclInvalidUsage);
+        return comms_[rank]->error_text;
     }
-
-    ncclComm comms_[kRanks];
-    rondo_member members_[kRanks] = {};
-    rondo_rank_page pages_[kRanks];
 };
 
 TEST_F(Agreement, GoesAsFarAsAllRanksHaveCalled)
@@ -68,14 +49,14 @@ TEST_F(Agreement, GoesAsFarAsAllRanksHaveCalled)
     EXPECT_EQ(Look(0), "");
     CallOnAll(8, 1000);
     EXPECT_EQ(Look(0), "");
-    EXPECT_EQ(comms_[0].look.agreed, 1000u);
+    EXPECT_EQ(comms_[0]->look.agreed, 1000u);
     Call(1, 8, 10);
     Call(2, 8, 5);
     EXPECT_EQ(Look(2), "");
-    EXPECT_EQ(comms_[2].look.agreed, 1000u);
+    EXPECT_EQ(comms_[2]->look.agreed, 1000u);
     Call(0, 8, 7);
     EXPECT_EQ(Look(2), "");
-    EXPECT_EQ(comms_[2].look.agreed, 1005u);
+    EXPECT_EQ(comms_[2]->look.agreed, 1005u);
 }
 
 TEST_F(Agreement, TheFirstDifferenceIsTold)
@@ -91,13 +72,14 @@ TEST_F(Agreement, TheFirstDifferenceIsTold)
         EXPECT_NE(text.find("operation 71: rank 1 called Broadcast(count 9"), std::string::npos) << text;
         EXPECT_NE(text.find("ranks 0, 2 called Broadcast(count 8"), std::string::npos) << text;
     }
-    for (const rondo_rank_page &page : pages_)
-        EXPECT_NE(page.stop.value, 0u);
+    for (int r = 0; r < kRanks; r++)
+        EXPECT_NE(pages_[r].stop.value, 0u);
 }
 
 TEST_F(Agreement, ADifferenceIsNotForgottenWithItsRecords)
 {
     for (int later : {RONDO_RECORDS - 1, RONDO_RECORDS, 100 * RONDO_RECORDS}) {
+        TearDown();
         SetUp();
         CallOnAll(8, 5);
         for (int r = 0; r < kRanks; r++)
@@ -132,12 +114,12 @@ TEST_F(Agreement, CollectivesOfNothingAgree)
         task.operation = r == 0 ? RONDO_OP_BROADCAST : RONDO_OP_SCATTER;
         task.dtype = ncclUint8;
         task.root = r;
-        task.number = ++comms_[r].number;
-        rondo_record_write(&comms_[r], &task);
+        task.number = ++comms_[r]->number;
+        rondo_record_write(comms_[r], &task);
     }
     CallOnAll(8);
     EXPECT_EQ(Look(1), "");
-    EXPECT_EQ(comms_[1].look.agreed, 2u);
+    EXPECT_EQ(comms_[1]->look.agreed, 2u);
 }
 
 } // namespace

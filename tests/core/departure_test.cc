@@ -33,9 +33,7 @@ class Departure : public PagedComm<3>
         task.root = root;
         task.number = 1;
         task.count = 1;
-        comm_->page = &pages_[rank];
-        rondo_record_write(comm_, &task);
-        comm_->page = &pages_[0];
+        rondo_record_write(comms_[rank], &task);
     }
 
     void Leave(int rank, rondo_goodbye how)
@@ -46,10 +44,10 @@ class Departure : public PagedComm<3>
     // Looks until long after; whether one of them ended the communicator, and not before its time.
     bool Ends(const rondo_wait &wait)
     {
-        EXPECT_FALSE(rondo_departure_look(comm_, &wait, kStart)) << "at first sight";
-        EXPECT_FALSE(rondo_departure_look(comm_, &wait, kStart + kSecond / 2));
+        EXPECT_FALSE(rondo_departure_look(comms_[0], &wait, kStart)) << "at first sight";
+        EXPECT_FALSE(rondo_departure_look(comms_[0], &wait, kStart + kSecond / 2));
         EXPECT_EQ(pages_[0].stop.value, 0u);
-        return rondo_departure_look(comm_, &wait, kStart + 60 * kSecond) && pages_[0].stop.value != 0;
+        return rondo_departure_look(comms_[0], &wait, kStart + 60 * kSecond) && pages_[0].stop.value != 0;
     }
 };
 

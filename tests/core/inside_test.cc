@@ -86,23 +86,12 @@ TEST(Records, SayWhatTheOperationHas)
     EXPECT_EQ(Text(200), "unknown operation(count 4, ncclFloat32)");
 }
 
+constexpr int kRanks = 4;
+
 // Rank 0's view of ranks whose pages the test fills in.
-class Waits : public testing::Test
+class Waits : public PagedComm<kRanks>
 {
   protected:
-    static constexpr int kRanks = 4;
-
-    void SetUp() override
-    {
-        memset(&comm_, 0, sizeof(comm_));
-        comm_.ranks = kRanks;
-        comm_.members = members_;
-        for (int r = 0; r < kRanks; r++) {
-            memset(&pages_[r], 0, sizeof(pages_[r]));
-            members_[r].page = &pages_[r];
-        }
-    }
-
     // Rank has a launch that waits for peer.
     void Wait(int rank, int peer, int note = 0)
     {
@@ -115,12 +104,9 @@ class Waits : public testing::Test
 
     uint64_t Closure()
     {
-        return rondo_wait_closure(&comm_, in_);
+        return rondo_wait_closure(comms_[0], in_);
     }
 
-    ncclComm comm_;
-    rondo_member members_[kRanks] = {};
-    rondo_rank_page pages_[kRanks];
     bool in_[kRanks] = {};
 };
 
@@ -131,7 +117,7 @@ TEST_F(Waits, TwoForEachOther)
     Wait(1, 0);
     EXPECT_NE(Closure(), 0u);
     EXPECT_TRUE(in_[0] && in_[1] && !in_[2] && !in_[3]);
-    rondo_wait_cycle_text(&comm_, text, sizeof(text));
+    rondo_wait_cycle_text(comms_[0], text, sizeof(text));
     EXPECT_EQ(std::string(text).substr(0, 11), "0 -> 1 -> 0") << text;
 }
 
@@ -143,7 +129,7 @@ TEST_F(Waits, CycleThatTheAskerIsNotOn)
     Wait(2, 1);
     Wait(1, 2);
     EXPECT_NE(Closure(), 0u);
-    rondo_wait_cycle_text(&comm_, text, sizeof(text));
+    rondo_wait_cycle_text(comms_[0], text, sizeof(text));
     EXPECT_EQ(std::string(text).substr(0, 11), "1 -> 2 -> 1") << text;
 }
 
@@ -206,7 +192,7 @@ TEST_F(Verdict, IsThereWhenStopIsRaised)
                                     RONDO_STOP_VALUE(ncclRemoteError | RONDO_STOP_TEXT, 1), false,
                                     __ATOMIC_RELEASE, __ATOMIC_RELAXED);
     });
-    rondo_comm_end_all(comm_, ncclRemoteError, 1, "ours");
+    rondo_comm_end_all(comms_[0], ncclRemoteError, 1, "ours");
     other.join();
     EXPECT_TRUE(pages_[0].stop.value & RONDO_STOP_TEXT);
     EXPECT_STREQ(pages_[0].verdict, "ours");
@@ -217,7 +203,7 @@ TEST_F(Verdict, IsThereWhenStopIsRaised)
 // A writer that died before it raised stop does not keep the others from it.
 TEST_F(Verdict, OfADeadWriterIsNotWaitedForLong)
 {
-    rondo_comm_end_all(comm_, ncclRemoteError, 1, "ours");
+    rondo_comm_end_all(comms_[0], ncclRemoteError, 1, "ours");
     EXPECT_EQ(pages_[1].stop.value, RONDO_STOP_VALUE(ncclRemoteError, 1));
 }
 

@@ -1,4 +1,5 @@
-// paged_comm.h - a communicator of rank 0 whose ranks' pages the test fills in; it has no device and no peers.
+// paged_comm.h - the communicator of each rank, whose ranks' pages the test fills in; they have no device and
+// no peers.
 #ifndef RONDO_TESTS_CORE_PAGED_COMM_H
 #define RONDO_TESTS_CORE_PAGED_COMM_H
 
@@ -16,20 +17,26 @@ template <int RANKS> class PagedComm : public testing::Test
     void SetUp() override
     {
         rondo_config config = {};
-        ASSERT_EQ(rondo_comm_create(0, RANKS, 0, &config, nullptr, &comm_), ncclSuccess);
-        comm_->page = &pages_[0];
-        for (int r = 0; r < RANKS; r++)
-            comm_->members[r].page = &pages_[r];
+
+        pages_ = std::make_unique<rondo_rank_page[]>(RANKS);
+        for (int rank = 0; rank < RANKS; rank++) {
+            ASSERT_EQ(rondo_comm_create(rank, RANKS, 0, &config, nullptr, &comms_[rank]), ncclSuccess);
+            comms_[rank]->page = &pages_[rank];
+            for (int r = 0; r < RANKS; r++)
+                comms_[rank]->members[r].page = &pages_[r];
+        }
     }
 
     void TearDown() override
     {
-        comm_->page = nullptr;
-        rondo_comm_put(comm_);
+        for (ncclComm *comm : comms_) {
+            comm->page = nullptr;
+            rondo_comm_put(comm);
+        }
     }
 
-    std::unique_ptr<rondo_rank_page[]> pages_ = std::make_unique<rondo_rank_page[]>(RANKS);
-    ncclComm *comm_ = nullptr;
+    std::unique_ptr<rondo_rank_page[]> pages_;
+    ncclComm *comms_[RANKS] = {};
 };
 
 #endif
