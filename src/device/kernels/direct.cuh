@@ -148,21 +148,10 @@ struct direct_inputs {
     /* All lanes: copy this rank's share of piece i of rank r. */
     RONDO_OUTLINED_MEMBER bool all_copy(uint32_t r, uint64_t i, void *to) const
     {
-        bool may = true;
         uint64_t count = rondo_pull_source(&ends.pull, i, ends.own).count;
 
-        if (lane_index() == 0)
-            may = have(r, i) && (ends.enter_gate(r) || ends.wait_for_stop(r));
-        if (!agree(may))
-            return false;
-        copy_bytes(to, nullptr, load_plain(&ends.work.sources[r].at), count * ends.bytes);
-        barrier();
-        if (lane_index() == 0) {
-            may = ends.leave_gate(r) || ends.wait_for_stop(r);
-            if (may)
-                drop(r, i);
-        }
-        return agree(may);
+        return ends.all_read(
+            r, to, count, [&] { return have(r, i); }, [&] { drop(r, i); });
     }
 
     /* Lane 0: take all gates, or none. */
@@ -357,25 +346,17 @@ struct direct_results {
     RONDO_OUTLINED_MEMBER bool all_take(uint64_t i, uint32_t r) const
     {
         uint64_t count = counted(i, r, ends.own);
-        bool may = true;
-
-        if (lane_index() == 0) {
+        auto have = [&] {
             const unsigned char *at = nullptr;
             struct rondo_offer offered;
 
-            may = ends.accept(r, count, count, at, offered) && (ends.enter_gate(r) || ends.wait_for_stop(r));
+            if (!ends.accept(r, count, count, at, offered))
+                return false;
             ends.set_source(r, at, 0);
-        }
-        if (!agree(may))
-            return false;
-        copy_bytes(kept(i, r), nullptr, load_plain(&ends.work.sources[r].at), count * ends.bytes);
-        barrier();
-        if (lane_index() == 0) {
-            may = ends.leave_gate(r) || ends.wait_for_stop(r);
-            if (may)
-                ends.release(r);
-        }
-        return agree(may);
+            return true;
+        };
+
+        return ends.all_read(r, kept(i, r), count, have, [&] { ends.release(r); });
     }
 };
 

@@ -169,6 +169,27 @@ struct direct_ends {
         return !is_revoked;
     }
 
+    /* All lanes: copy `count` elements of rank r's memory. On lane 0 have() says in sources where they lie,
+     * and drop() is told that they have been read. */
+    template <class Have, class Drop>
+    RONDO_MEMBER bool all_read(uint32_t r, void *to, uint64_t count, const Have &have, const Drop &drop) const
+    {
+        bool may = true;
+
+        if (lane_index() == 0)
+            may = have() && (enter_gate(r) || wait_for_stop(r));
+        if (!agree(may))
+            return false;
+        copy_bytes(to, nullptr, load_plain(&work.sources[r].at), count * bytes);
+        barrier();
+        if (lane_index() == 0) {
+            may = leave_gate(r) || wait_for_stop(r);
+            if (may)
+                drop();
+        }
+        return agree(may);
+    }
+
     /* Nobody reads this rank's memory from here on; the head of this file says how far that goes. A gate that
      * an earlier work has taken stays taken: this rank runs nothing after a stop. The fence pairs with those
      * of the peers' leave_gate(), which says how. */
