@@ -2,20 +2,14 @@
 #ifndef RONDO_TESTS_EMULATOR_JUDGE_H
 #define RONDO_TESTS_EMULATOR_JUDGE_H
 
-#include "../mutation.h"
 #include "../scenarios.h"
+#include "mutant_list.h"
 
 #include <string>
 #include <vector>
 
 namespace emulator
 {
-
-struct Mutant {
-    unsigned site;
-    Effect effect;
-    const char *file, *function, *text;
-};
 
 struct Verdict {
     bool is_killed = false;

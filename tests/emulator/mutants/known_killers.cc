@@ -1,13 +1,19 @@
 #include "known_killers.h"
 
+#include <algorithm>
+#include <cctype>
 #include <fstream>
-#include <vector>
+#include <sstream>
 
 namespace emulator
 {
 
 namespace
 {
+
+const char *const kMark = "<!-- mutants -->\n"; // as scripts/mutate has it
+const char *const kTableHead = "| site | file | function | what | change | killed by | seed |\n"
+                               "|---|---|---|---|---|---|---|\n";
 
 // Pipes separate the columns of a table.
 std::string Cell(const std::string &text)
@@ -32,6 +38,35 @@ std::vector<std::string> Cells(const std::string &line)
     return cells;
 }
 
+// Of a row, the columns that name the mutant.
+std::string Head(const Mutant &mutant)
+{
+    return "| " + std::to_string(mutant.site) + " | " + mutant.file + " | " + mutant.function + " | `" +
+           Cell(mutant.text) + "` | " + EffectName(mutant.effect) + " | ";
+}
+
+std::string Equivalence(const char *why)
+{
+    return std::string("equivalent: ") + why;
+}
+
+// Whether a row of that mutant says that one of the scenarios has noticed it, or why nobody can.
+bool IsAsExpected(const std::string &row, const char *why, const std::set<std::string> &scenarios)
+{
+    std::vector<std::string> cells = Cells(row);
+    if (cells.size() != 7)
+        return false;
+    const std::string &end = cells[5], &seed = cells[6];
+    if (why)
+        return end == Cell(Equivalence(why)) && seed.empty();
+    size_t where = end.find(" in ");
+    if (where == std::string::npos || seed.empty())
+        return false;
+    std::string name = end.substr(where + 4);
+    return (name == "-" || scenarios.count(name)) &&
+           std::all_of(seed.begin(), seed.end(), [](unsigned char c) { return std::isdigit(c); });
+}
+
 std::string Key(const std::string &file, const std::string &function, const std::string &text,
                 const std::string &effect)
 {
@@ -48,19 +83,40 @@ const char *EffectName(Effect effect)
 
 void WriteTableHead(FILE *table)
 {
-    fprintf(table, "| site | file | function | what | change | killed by | seed |\n"
-                   "|---|---|---|---|---|---|---|\n");
+    fprintf(table, "%s", kTableHead);
 }
 
 void WriteRow(FILE *table, const Mutant &mutant, const Verdict &verdict, const char *why)
 {
     std::string end = verdict.is_killed ? verdict.how + " in " + verdict.where
-                      : why             ? std::string("equivalent: ") + why
+                      : why             ? Equivalence(why)
                                         : "SURVIVES";
 
-    fprintf(table, "| %u | %s | %s | `%s` | %s | %s | %s |\n", mutant.site, mutant.file, mutant.function,
-            Cell(mutant.text).c_str(), EffectName(mutant.effect), Cell(end).c_str(),
+    fprintf(table, "%s%s | %s |\n", Head(mutant).c_str(), Cell(end).c_str(),
             verdict.is_killed ? std::to_string(verdict.seed).c_str() : "");
+}
+
+std::string StaleRow(const std::string &document, const std::vector<Mutant> &mutants,
+                     const char *(*why)(const Mutant &), const std::set<std::string> &scenarios)
+{
+    std::string begin = std::string("\n") + kMark + kTableHead, row;
+    size_t at = document.find(begin);
+
+    if (at == std::string::npos)
+        return "no table";
+    std::istringstream table(document.substr(at + begin.size()));
+    for (const Mutant &mutant : mutants) {
+        std::string head = Head(mutant);
+        if (!std::getline(table, row))
+            return "no row: " + head;
+        if (row.compare(0, head.size(), head) != 0)
+            return "this row: " + row + "\nshould be: " + head;
+        if (!IsAsExpected(row, why(mutant), scenarios))
+            return "this row: " + row +
+                   "\nshould name a scenario and a seed, or why nobody can notice the mutant" +
+                   (why(mutant) ? ": " + Equivalence(why(mutant)) : "");
+    }
+    return std::getline(table, row) ? "no such mutant: " + row : "";
 }
 
 KnownKillers::KnownKillers(const char *path)

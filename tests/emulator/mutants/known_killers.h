@@ -1,5 +1,5 @@
-// known_killers.h - the table of mutants in docs/verification.md: how it is written, and what an earlier one
-// says is the scenario to try first.
+// known_killers.h - the table of mutants in docs/verification.md: how it is written, what an earlier one
+// says is the scenario to try first, and whether it is of today's mutants.
 #ifndef RONDO_TESTS_EMULATOR_KNOWN_KILLERS_H
 #define RONDO_TESTS_EMULATOR_KNOWN_KILLERS_H
 
@@ -7,7 +7,9 @@
 
 #include <cstdio>
 #include <map>
+#include <set>
 #include <string>
+#include <vector>
 
 namespace emulator
 {
@@ -18,6 +20,11 @@ void WriteTableHead(FILE *table);
 
 // why: of an equivalent mutant, or NULL.
 void WriteRow(FILE *table, const Mutant &mutant, const Verdict &verdict, const char *why);
+
+// The first row that is not as it would be written today, and why; empty if there is none. The table is the end of
+// the document. What it says of who noticed a mutant is not tried, but must name one of the scenarios.
+std::string StaleRow(const std::string &document, const std::vector<Mutant> &mutants,
+                     const char *(*why)(const Mutant &), const std::set<std::string> &scenarios);
 
 class KnownKillers
 {

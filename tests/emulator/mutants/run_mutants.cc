@@ -25,35 +25,6 @@ using namespace emulator;
 namespace
 {
 
-const Mutant kMutants[] = {
-#include "mutants.inc"
-};
-
-// Mutants that change nothing that anybody could notice, and why.
-struct Equivalent {
-    const char *function, *text;
-    Effect effect;
-    const char *why;
-};
-
-const Equivalent kEquivalents[] = {
-#include "equivalents.inc"
-};
-
-bool IsOf(const Equivalent &e, const Mutant &mutant)
-{
-    return e.effect == mutant.effect && strcmp(e.function, mutant.function) == 0 &&
-           strcmp(e.text, mutant.text) == 0;
-}
-
-const char *WhyEquivalent(const Mutant &mutant)
-{
-    for (const Equivalent &e : kEquivalents)
-        if (IsOf(e, mutant))
-            return e.why;
-    return nullptr;
-}
-
 struct Options {
     const char *table = nullptr, *known = "";
     unsigned only = 0, seeds = 6, jobs = 2;
@@ -73,7 +44,7 @@ class Court
     {
         unsigned sites = 0;
 
-        for (const Mutant &mutant : kMutants) {
+        for (const Mutant &mutant : AllMutants()) {
             sites = std::max(sites, mutant.site + 1);
             if (options.only == 0 || options.only == mutant.site)
                 mutants_.push_back(&mutant);
@@ -185,8 +156,8 @@ unsigned Court::Report()
         if (table)
             WriteRow(table, mutant, verdict, why);
     }
-    for (const Equivalent &e : kEquivalents)
-        if (std::none_of(std::begin(kMutants), std::end(kMutants),
+    for (const Equivalent &e : AllEquivalents())
+        if (std::none_of(AllMutants().begin(), AllMutants().end(),
                          [&](const Mutant &mutant) { return IsOf(e, mutant); })) {
             printf("no mutant: %s, %s, %s\n", e.function, e.text, EffectName(e.effect));
             wrong++;
