@@ -292,8 +292,12 @@ void Machine::Fence(Scope scope, const Site &site)
 void Machine::WakeWaiters(Word &word)
 {
     for (Lane *lane : word.waiters) {
+        if (lane->state == State::FLAG && lane->stop->Value() != 0)
+            MakeReady(*lane);
+        if (lane->state != State::LINE)
+            continue;
         bool reached = static_cast<int64_t>(lane->waited->Value() - lane->target) >= 0;
-        if (lane->state == State::LINE && (reached || lane->stop->Value() != 0))
+        if (reached || lane->stop->Value() != 0)
             MakeReady(*lane);
     }
 }
@@ -328,6 +332,53 @@ bool Machine::WaitUntil(rondo_line *line, uint64_t target, rondo_line *stop, Ord
     TakeFrom(lane, word, number, order, scope, site);
     Note(word.At(number).value[0]);
     return true;
+}
+
+bool Machine::HasFlag(const Lane &lane)
+{
+    uint32_t value;
+
+    std::memcpy(&value, memory_.Host(lane.flag), sizeof(value));
+    return value == lane.target;
+}
+
+// Polling takes what is there; sleeping shows who is never woken.
+bool Machine::WaitFlag(const rondo_line *line, const uint32_t *flag, uint32_t value, rondo_line *stop,
+                       const Site &site)
+{
+    if (random().OneIn(2))
+        return PollAgain(stop, site);
+    Lane &lane = Step("sleeps for want of a flag", site);
+    Word &ends = WordFor(lane, &stop->value, 8, false);
+
+    lane.bed = line;
+    lane.flag = flag;
+    lane.target = value;
+    lane.stop = &ends;
+    ends.waiters.push_back(&lane);
+    sleepers_.push_back(&lane);
+    if (!HasFlag(lane) && ends.Value() == 0)
+        Block(lane, State::FLAG);
+    sleepers_.erase(std::find(sleepers_.begin(), sleepers_.end(), &lane));
+    ends.waiters.erase(std::find(ends.waiters.begin(), ends.waiters.end(), &lane));
+    lane.stop = nullptr;
+    return Load(&stop->value, 8, Order::RELAXED, Scope::SYSTEM, site) == 0;
+}
+
+// Pairs with the sleepers' last look as line.h has it, for stores that come before the announcement.
+void Machine::Announce(const rondo_line *line, const Site &site)
+{
+    Lane &lane = Step("announces", site);
+
+    if (!memory_.Find(line, sizeof(*line)))
+        Fail(Fault::BOUNDS, "an announcement at " + memory_.Describe(line));
+    for (Lane *sleeper : sleepers_) {
+        if (sleeper->state != State::FLAG || sleeper->bed != line || !HasFlag(*sleeper))
+            continue;
+        const Word *word = words_.Around(sleeper->flag);
+        if (word && lane.clock.Knows(word->stores.back().writer.epoch))
+            MakeReady(*sleeper);
+    }
 }
 
 } // namespace emulator

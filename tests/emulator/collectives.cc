@@ -187,7 +187,10 @@ void Machine::CompleteLines(Lane *const *lanes, Collective collective)
             Put(first, word, std::move(stored), Order::RELAXED, Scope::SYSTEM, first.site);
             continue;
         }
-        uint64_t number = words_.Choose(word, first.clock, random(), first.looks > 0);
+        bool has_looked = false; // any of them, at all that there is
+        for (unsigned i = 0; i < kLineLanes; i++)
+            has_looked = has_looked || lanes[group * kLineLanes + i]->looks > 0;
+        uint64_t number = words_.Choose(word, first.clock, random(), has_looked);
         TakeFrom(first, word, number, Order::RELAXED, Scope::SYSTEM, first.site);
         NoteTaken(first, word, number);
         for (unsigned i = 0; i < kLineLanes; i++) {

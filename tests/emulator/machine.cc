@@ -271,6 +271,7 @@ void Machine::Abandon()
     pasts_.clear();
     actors_.clear();
     pollers_.clear();
+    sleepers_.clear();
     stops_.clear();
     overwritten_.clear();
     live_ = 0;

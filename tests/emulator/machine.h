@@ -32,7 +32,7 @@ constexpr size_t kStack = 48 << 10; // of a lane
 class Machine;
 struct Team;
 
-enum class State { READY, BARRIER, WARP, LINE, POLL, DONE };
+enum class State { READY, BARRIER, WARP, LINE, FLAG, POLL, DONE };
 enum class Collective { NONE, BARRIER, AGREE, AGREE_ALL, SHUFFLE, VOTE, LOAD_LINE, STORE_LINE };
 
 struct Lane : Runnable {
@@ -65,6 +65,8 @@ struct Lane : Runnable {
     Site site{"?", 0, 0};
     Word *waited = nullptr, *stop = nullptr;
     uint64_t target = 0;
+    const rondo_line *bed = nullptr; // where it sleeps until its flag is announced
+    const uint32_t *flag = nullptr;
     const rondo_work *work = nullptr;
     uint32_t work_index = 0;
 };
@@ -180,6 +182,12 @@ class Machine
                    const Site &site);
     bool PollAgain(rondo_line *stop, const Site &site);
 
+    // PollAgain, or sleep at the line until somebody announces there what makes the flag that value, or stop
+    // is raised. Whoever announces speaks of stores that it knows of.
+    bool WaitFlag(const rondo_line *line, const uint32_t *flag, uint32_t value, rondo_line *stop,
+                  const Site &site);
+    void Announce(const rondo_line *line, const Site &site);
+
     // All bytes become value, whoever reads them: as the memory of a process that other processes have
     // mapped. Who reads them races with nothing from here on, and knows of what came before it after its
     // block's next barrier and a fence, as of a store that a relaxed load finds.
@@ -218,6 +226,7 @@ class Machine
     void TakeFrom(Lane &lane, Word &word, uint64_t number, Order order, Scope scope, const Site &site);
     void Put(Lane &lane, Word &word, Stored stored, Order order, Scope scope, const Site &site);
     void WakeWaiters(Word &word);
+    bool HasFlag(const Lane &lane);
     uint64_t Find(Lane &lane, Word &word, Order order, Scope scope, const Site &site);
     void Place(Lane &lane, Word &word, uint64_t value, Order order, Scope scope, const Site &site);
     void NoteTaken(const Lane &lane, Word &word, uint64_t number);
@@ -242,7 +251,7 @@ class Machine
     std::map<int, uint32_t> launched_;
     std::map<int, Ref<Knowledge>> pasts_; // what the rank's next launch knows
     std::vector<std::pair<std::string, std::function<void(Lane &)>>> actors_;
-    std::vector<Lane *> pollers_;
+    std::vector<Lane *> pollers_, sleepers_; // sleepers: of WaitFlag
     std::vector<rondo_line *> stops_;
     struct Overwritten {
         const unsigned char *begin, *end;

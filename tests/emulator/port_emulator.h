@@ -228,15 +228,17 @@ RONDO_INLINE bool poll_again(const machine &m, unsigned &polls, RONDO_SITE)
     return emulated().PollAgain(m.stop, site) || IsRemoved(site.mutant);
 }
 
-RONDO_INLINE bool wait_flag(const machine &m, struct rondo_line *, const uint32_t *, uint32_t,
+RONDO_INLINE bool wait_flag(const machine &m, struct rondo_line *line, const uint32_t *flag, uint32_t value,
                             unsigned &polls, RONDO_SITE)
 {
-    return poll_again(m, polls, site);
+    polls++;
+    return emulated().WaitFlag(line, flag, value, m.stop, site) || IsRemoved(site.mutant);
 }
 
-// Nobody sleeps here.
-RONDO_INLINE void announce(const machine &, struct rondo_line *, struct rondo_switchboard *)
+RONDO_INLINE void announce(const machine &, struct rondo_line *line, struct rondo_switchboard *, RONDO_SITE)
 {
+    if (!IsRemoved(site.mutant))
+        emulated().Announce(line, site);
 }
 
 RONDO_INLINE void publish(const machine &, struct rondo_line *line, uint64_t value,

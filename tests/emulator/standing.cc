@@ -41,6 +41,8 @@ std::string Reporter::Standing(const Lane &lane) const
         text += " " + machine_.memory().Describe(lane.waited->address) + " to reach " +
                 std::to_string(static_cast<int64_t>(lane.target)) + ", it is " +
                 std::to_string(static_cast<int64_t>(lane.waited->Value()));
+    if (lane.state == State::FLAG)
+        text += " that comes with " + machine_.memory().Describe(lane.bed);
     return text + ", in " + lane.site.function + ":" + std::to_string(lane.site.line);
 }
 

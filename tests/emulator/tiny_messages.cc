@@ -212,6 +212,74 @@ template <bool ACQUIRES> void LlTwice(const Shared &s, unsigned rank, unsigned)
         poll_again(At(s), polls);
 }
 
+// Look at one flagged word until it is that of the message, asleep in between where the port likes.
+bool TakeFlagged(const Shared &s)
+{
+    unsigned polls = 0;
+
+    while (load_ll(&s.pair[0].word[0]).flag != 1)
+        if (!wait_flag(At(s), &s.line[0], &s.pair[0].word[0].flag, 1, polls))
+            return false;
+    return true;
+}
+
+// Who sleeps is woken by an announcement at the line that it sleeps at, and by no store.
+template <int LINE> void Announced(const Shared &s, unsigned rank, unsigned)
+{
+    if (lane_index() != 0)
+        return;
+    if (rank == 1) {
+        Require(TakeFlagged(s), "stopped by nobody");
+        return;
+    }
+    store_ll(&s.pair[0].word[0], {5, 1});
+    if (LINE >= 0)
+        announce(At(s), &s.line[LINE < 0 ? 0 : LINE], nullptr);
+}
+
+// Another lane's store can be announced once the two have met.
+template <bool MEETS> void AnnouncedByAnother(const Shared &s, unsigned rank, unsigned)
+{
+    if (rank == 1) {
+        if (lane_index() == 0)
+            TakeFlagged(s);
+        return;
+    }
+    if (lane_index() == 1)
+        store_ll(&s.pair[0].word[0], {5, 1});
+    if (MEETS)
+        barrier();
+    if (lane_index() == 0)
+        announce(At(s), &s.line[0], nullptr);
+}
+
+void AnnouncedFirst(const Shared &s, unsigned rank, unsigned)
+{
+    if (lane_index() != 0)
+        return;
+    if (rank == 1) {
+        TakeFlagged(s);
+        return;
+    }
+    announce(At(s), &s.line[0], nullptr);
+    store_ll(&s.pair[0].word[0], {5, 1});
+}
+
+void AnnouncedNowhere(const Shared &s, unsigned, unsigned)
+{
+    announce(At(s), s.line + 4, nullptr);
+}
+
+void StoppedWhileAsleep(const Shared &s, unsigned rank, unsigned)
+{
+    if (lane_index() != 0)
+        return;
+    if (rank == 0)
+        raise_stop(At(s), s.page, 3, nullptr);
+    else
+        Require(!TakeFlagged(s), "found what nobody stored");
+}
+
 template <unsigned OFFSET> void PlainSixteen(const Shared &s, unsigned rank, unsigned)
 {
     if (lane_index() != 0)
@@ -319,6 +387,14 @@ const std::vector<Tiny> &MessageCases()
         {"FlagOfAnotherWord", Fault::RACE, 2, 1, 32, LlForOthers},
         {"RelaxedCredit", Fault::RACE, 2, 1, 32, LlTwice<false>},
         {"RelaxedCredit", Fault::NONE, 2, 1, 32, LlTwice<true>},
+        {"NeverAnnounced", Fault::DEADLOCK, 2, 1, 32, Announced<-1>},
+        {"AnnouncedElsewhere", Fault::DEADLOCK, 2, 1, 32, Announced<1>},
+        {"AnnouncedTooEarly", Fault::DEADLOCK, 2, 1, 32, AnnouncedFirst},
+        {"Announced", Fault::NONE, 2, 1, 32, Announced<0>},
+        {"AnnouncedByAnother", Fault::DEADLOCK, 2, 1, 32, AnnouncedByAnother<false>},
+        {"AnnouncedByAnother", Fault::NONE, 2, 1, 32, AnnouncedByAnother<true>},
+        {"AnnouncedNowhere", Fault::BOUNDS, 1, 1, 32, AnnouncedNowhere},
+        {"StopEndsSleep", Fault::NONE, 2, 1, 32, StoppedWhileAsleep},
         {"TornPack", Fault::RACE, 2, 1, 32, PlainSixteen<0>},
         {"TornPack", Fault::NONE, 2, 1, 32, PlainSixteen<1>},
         {"PlainBesideProtocol", Fault::RACE, 2, 1, 32, PlainBesideProtocol},

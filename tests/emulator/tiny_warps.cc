@@ -92,6 +92,27 @@ template <bool CHECKS> void Lines(const Shared &s, unsigned rank, unsigned)
     Require(has_flag || part.word[1] == lane_index() + 2, "the second half of a part");
 }
 
+// Of the lanes of a line some may sleep and some poll.
+void LinesAwaited(const Shared &s, unsigned rank, unsigned)
+{
+    unsigned char *line = s.flagged + lane_index() / LINE_LANES * 128;
+    const uint32_t *flag = (const uint32_t *)(line + 120);
+    unsigned polls = 0;
+
+    if (rank == 0) {
+        store_line(line, line_part{{1, 1}});
+        announce(At(s), &s.line[0], nullptr);
+        return;
+    }
+    for (;;) {
+        bool has_flag = shuffle(load_line(line).word[1], lane_index() | (LINE_LANES - 1)) == 1;
+        if (vote_all(has_flag))
+            return;
+        if (!has_flag)
+            wait_flag(At(s), &s.line[0], flag, 1, polls);
+    }
+}
+
 void LinesOfSomeGroups(const Shared &s, unsigned, unsigned)
 {
     bool takes_part = lane_index() / LINE_LANES % 2 == 0;
@@ -126,6 +147,7 @@ const std::vector<Tiny> &WarpCases()
         {"Shuffle", Fault::NONE, 1, 1, 64, ShuffleForMemory<true>},
         {"Lines", Fault::WRONG, 2, 1, 32, Lines<false>},
         {"Lines", Fault::NONE, 2, 1, 32, Lines<true>},
+        {"LinesAwaited", Fault::NONE, 2, 1, 32, LinesAwaited},
         {"LinesOfSome", Fault::NONE, 1, 1, 32, LinesOfSomeGroups},
         {"LinesTornApart", Fault::DIVERGENCE, 1, 1, 32, LinesTornApart},
         {"LinesUnaligned", Fault::MISUSE, 1, 1, 32, LinesUnaligned},

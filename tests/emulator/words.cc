@@ -30,6 +30,13 @@ Word *Words::Get(const void *p, uint32_t bytes)
     return &word;
 }
 
+const Word *Words::Around(const void *p)
+{
+    uint32_t index = memory_.WordAt(p);
+
+    return index == 0 ? nullptr : &words_[index - 1];
+}
+
 uint64_t Words::Oldest(const Word &word, const Clock &clock) const
 {
     uint64_t oldest = word.first;

@@ -77,6 +77,9 @@ class Words
     // The word at an address that Find has found. NULL: its bytes are in use as words of other sizes.
     Word *Get(const void *p, uint32_t bytes);
 
+    // The word that has the byte there, or NULL.
+    const Word *Around(const void *p);
+
     // The stores that a load by this lane may find: from the number returned to the newest.
     uint64_t Oldest(const Word &word, const Clock &clock) const;
 

@@ -63,6 +63,7 @@ const std::map<std::string, Effects> kPort = {
     {"poll_again", kRemoved},
     {"wait_flag", kRemoved},
     {"publish", kOrdered},
+    {"announce", kRemoved},
     {"raise_stop", {"REMOVED", "RELAXED"}},
     {"breathe", {}},
     {"store_last", kOrdered},
@@ -180,12 +181,12 @@ class Source
         size_t at = code_.find_last_not_of(" \n", i - 1);
         if (code_.compare(at - 4, 5, "const") == 0)
             at = code_.find_last_not_of(" \n", at - 5);
-        std::string function;
+        std::string function; // a lambda has none
         if (code_[at] == ')') {
-            size_t open = Matching(at, -1), last = code_.find_last_not_of(' ', open - 1), first = last;
+            size_t open = Matching(at, -1), last = code_.find_last_not_of(' ', open - 1), first = last + 1;
             while (first > 0 && IsWord(code_[first - 1]))
                 first--;
-            function = code_.substr(first, last - first + 1);
+            function = code_.substr(first, last + 1 - first);
         }
         bool is_block = function.empty() || function == "if" || function == "for" || function == "while" ||
                         function == "switch";

@@ -21,8 +21,8 @@ void WriteTableHead(FILE *table);
 // why: of an equivalent mutant, or NULL.
 void WriteRow(FILE *table, const Mutant &mutant, const Verdict &verdict, const char *why);
 
-// The first row that is not as it would be written today, and why; empty if there is none. The table is the end of
-// the document. What it says of who noticed a mutant is not tried, but must name one of the scenarios.
+// The first row that is not as it would be written today, and why; empty if there is none. The table is the
+// end of the document. What it says of who noticed a mutant is not tried, but must name one of the scenarios.
 std::string StaleRow(const std::string &document, const std::vector<Mutant> &mutants,
                      const char *(*why)(const Mutant &), const std::set<std::string> &scenarios);
 

@@ -23,8 +23,8 @@ const std::vector<Equivalent> &AllEquivalents()
 
 bool IsOf(const Equivalent &e, const Mutant &mutant)
 {
-    return e.effect == mutant.effect && strcmp(e.function, mutant.function) == 0 &&
-           strcmp(e.text, mutant.text) == 0;
+    return e.effect == mutant.effect && strcmp(e.file, mutant.file) == 0 &&
+           strcmp(e.function, mutant.function) == 0 && strcmp(e.text, mutant.text) == 0;
 }
 
 const char *WhyEquivalent(const Mutant &mutant)

@@ -1,4 +1,4 @@
-// mutant_list.h - the mutants that generate_mutants.cc has made of the kernels, and which of them are equivalent.
+// mutant_list.h - the mutants that generate_mutants.cc has made of the kernels, and which are equivalent.
 #ifndef RONDO_TESTS_EMULATOR_MUTANT_LIST_H
 #define RONDO_TESTS_EMULATOR_MUTANT_LIST_H
 
@@ -17,7 +17,7 @@ struct Mutant {
 
 // Mutants that change nothing that anybody could notice, and why.
 struct Equivalent {
-    const char *function, *text;
+    const char *file, *function, *text;
     Effect effect;
     const char *why;
 };

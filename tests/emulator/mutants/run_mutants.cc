@@ -159,7 +159,7 @@ unsigned Court::Report()
     for (const Equivalent &e : AllEquivalents())
         if (std::none_of(AllMutants().begin(), AllMutants().end(),
                          [&](const Mutant &mutant) { return IsOf(e, mutant); })) {
-            printf("no mutant: %s, %s, %s\n", e.function, e.text, EffectName(e.effect));
+            printf("no mutant: %s, %s, %s, %s\n", e.file, e.function, e.text, EffectName(e.effect));
             wrong++;
         }
     printf("%zu mutants: %u killed, %u equivalent, %u not as expected\n", mutants_.size(), killed, equivalent,

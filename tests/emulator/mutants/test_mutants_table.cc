@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <fstream>
 #include <functional>
@@ -35,6 +37,28 @@ TEST(MutantsTable, IsOfTodaysKernels)
     EXPECT_EQ(StaleRow(document.str(), AllMutants(), WhyEquivalent, ScenarioNames()), "")
         << "the kernels, their mutants or scenarios have changed since " << RONDO_MUTANTS_TABLE
         << " was written: run scripts/mutate";
+}
+
+// Lambdas have none of their own.
+TEST(Mutants, AreInFunctionsWithNames)
+{
+    for (const Mutant &mutant : AllMutants()) {
+        std::string name = mutant.function;
+        EXPECT_TRUE(!name.empty() && std::all_of(name.begin(), name.end(),
+                                                 [](unsigned char c) { return std::isalnum(c) || c == '_'; }))
+            << "site " << mutant.site << ", " << mutant.file << ": " << name;
+    }
+}
+
+// Functions of one name are in several files.
+TEST(Mutants, AreEquivalentInTheirOwnFile)
+{
+    for (const Mutant &mutant : AllMutants())
+        if (const char *why = WhyEquivalent(mutant)) {
+            Mutant other = mutant;
+            other.file = "another.cuh";
+            EXPECT_EQ(WhyEquivalent(other), nullptr) << why;
+        }
 }
 
 const std::vector<Mutant> kMutants = {
