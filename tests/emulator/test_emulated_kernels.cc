@@ -1,15 +1,17 @@
 // Today's kernels on many lanes: every kind, against the reference and the CPU device, in many orders.
 //
 // RONDO_EMULATOR_SEEDS (20; 5 with sanitizers) orders are tried of each case; RONDO_EMULATOR_STRENGTH (3; 2)
-// columns meet in every way. More seeds: a longer run.
+// columns meet in every way, and one more of those that reductions depend on. More seeds: a longer run.
 #include "../kernels/reference.h"
 #include "covering_rows.h"
 #include "scenarios.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 
 namespace emulator
 {
@@ -49,7 +51,7 @@ const ncclDataType_t kTypes[] = {ncclFloat32, ncclFloat16, ncclInt8};
 const unsigned kOffsets[] = {0, 4, 3};
 const uint64_t kFirstSteps[] = {0, UINT64_MAX - 4}; // counters wrap on the way
 constexpr unsigned kCounts = 5;
-const std::vector<unsigned> kSizes = {13, 7, 3, 2, 3, RONDO_REDOP_NUM, 7, kCounts, 3, 2};
+const std::vector<unsigned> kSizes = {13, 7, 3, 2, 3, RONDO_REDOP_NUM, 7, kCounts, 3, 2, 2};
 
 // How data travels: a protocol, SIMPLE over a network, or directly.
 struct Way {
@@ -101,12 +103,15 @@ Scenario ScenarioOf(const Row &row, unsigned index)
     scenario.shape.is_apart = index / 2 % 2;
     scenario.shape.bounced = index % 3 == 0 ? 0 : index % 3 == 1 ? ~0u : index * 2654435761u >> 16;
     scenario.shape.has_network = way.has_network;
+    scenario.shape.is_precise = row[10];
     scenario.shape.first_step = way.protocol == RONDO_PROTOCOL_SIMPLE ? kFirstSteps[row[9]] : 0;
     call.operation = what.operation;
     call.dtype = kTypes[row[4]];
     call.redop = static_cast<int>(row[5]);
-    call.count = CountOf(row[7], 128 / reference::TypeOf(call.dtype).bytes, scenario.shape,
-                         facts.send_blocks || facts.recv_blocks);
+    const reference::Type &type = reference::TypeOf(call.dtype);
+    call.count =
+        CountOf(row[7], 128 / (scenario.shape.is_precise && facts.reduces ? type.wide_bytes : type.bytes),
+                scenario.shape, facts.send_blocks || facts.recv_blocks);
     call.root = static_cast<int>(index % scenario.shape.ranks);
     call.offset = kOffsets[row[8]];
     call.is_exact = index % 2;
@@ -115,7 +120,8 @@ Scenario ScenarioOf(const Row &row, unsigned index)
                     (what.is_chain  ? ", chain"
                      : what.is_tree ? ", tree"
                                     : "") +
-                    way.name + ", " + std::to_string(scenario.shape.ranks) + " ranks, " +
+                    way.name + (scenario.shape.is_precise ? ", precise, " : ", ") +
+                    std::to_string(scenario.shape.ranks) + " ranks, " +
                     std::to_string(scenario.shape.channels) + " channels, " +
                     std::to_string(scenario.shape.lanes) + " lanes";
     return scenario;
@@ -133,59 +139,96 @@ void RunSeeds(Machine &machine, const Scenario &scenario, unsigned seeds)
     }
 }
 
-TEST(Kernels, EveryKindInEveryShape)
+// Says what the rows cover; they must have all of `strength` columns.
+void RequireCoverage(const std::vector<Row> &rows, const std::vector<unsigned> &sizes, unsigned strength,
+                     unsigned seeds)
 {
-    unsigned strength = FromEnvironment("RONDO_EMULATOR_STRENGTH", kUsualStrength);
-    std::vector<Row> rows = CoveringRows(kSizes, strength);
-    Machine machine(0);
-
-    for (unsigned tuple : {2u, 3u}) {
-        Coverage coverage = CoverageOf(rows, kSizes, tuple);
+    for (unsigned tuple = 2; tuple <= kUsualStrength + 1; tuple++) {
+        Coverage coverage = CoverageOf(rows, sizes, tuple);
         std::printf("%zu cases of %u orders each have %zu of all %zu choices of %u columns\n", rows.size(),
-                    Seeds(), coverage.covered, coverage.all, tuple);
+                    seeds, coverage.covered, coverage.all, tuple);
         if (tuple <= strength) {
             ASSERT_EQ(coverage.covered, coverage.all);
         }
     }
-    for (unsigned i = 0; i < rows.size(); i++) {
-        RunSeeds(machine, ScenarioOf(rows[i], i), Seeds());
-        if (HasFatalFailure())
-            return;
-    }
 }
 
-// On one schedule each: every type and operation, with partial sums as narrow and as wide.
+unsigned Strength()
+{
+    return FromEnvironment("RONDO_EMULATOR_STRENGTH", kUsualStrength);
+}
+
+TEST(Kernels, EveryKindInEveryShape)
+{
+    std::vector<Row> rows = CoveringRows(kSizes, Strength());
+    Machine machine(0);
+
+    RequireCoverage(rows, kSizes, Strength(), Seeds());
+    for (unsigned i = 0; i < rows.size() && !HasFatalFailure(); i++)
+        RunSeeds(machine, ScenarioOf(rows[i], i), Seeds());
+}
+
+// The columns of another: what partial sums are made of, and where they go.
+const std::vector<What> &Reductions()
+{
+    static const std::vector<What> reductions = [] {
+        std::vector<What> all;
+        std::copy_if(std::begin(kWhats), std::end(kWhats), std::back_inserter(all),
+                     [](const What &what) { return rondo_operation_facts(what.operation)->reduces; });
+        return all;
+    }();
+    return reductions;
+}
+
+Scenario ReductionOf(const Row &row, unsigned index)
+{
+    const reference::Type &type = reference::Types()[row[0]];
+    const What &what = Reductions()[row[2]];
+    const Way &way = kWays[row[3]];
+    Scenario scenario;
+    Call call;
+
+    scenario.shape.ranks = 1 + row[5]; /* one rank: a copy */
+    scenario.shape.lanes = 32;
+    scenario.shape.protocol = way.protocol;
+    scenario.shape.has_network = way.has_network;
+    scenario.shape.is_deterministic = what.is_chain;
+    scenario.shape.hosts = what.is_tree ? scenario.shape.ranks : 0;
+    scenario.shape.is_precise = row[4];
+    scenario.shape.is_direct = way.is_direct && !what.is_tree;
+    call.operation = what.operation;
+    call.dtype = type.id;
+    call.redop = static_cast<int>(row[1]);
+    call.count = 150;
+    call.offset = index % 16 / type.bytes * type.bytes;
+    call.is_exact = row[6]; /* if not, wide sums and narrow ones differ */
+    scenario.launches = {{call}};
+    scenario.name = call.Name() +
+                    (what.is_chain  ? ", chain"
+                     : what.is_tree ? ", tree"
+                                    : "") +
+                    way.name + (scenario.shape.is_precise ? ", precise, " : ", ") +
+                    std::to_string(scenario.shape.ranks) + " ranks";
+    return scenario;
+}
+
+// On one schedule each.
 TEST(Kernels, EveryTypeAndOperation)
 {
+    const std::vector<unsigned> sizes = {static_cast<unsigned>(reference::Types().size()),
+                                         RONDO_REDOP_NUM,
+                                         static_cast<unsigned>(Reductions().size()),
+                                         static_cast<unsigned>(std::size(kWays)),
+                                         2,
+                                         4,
+                                         2};
+    unsigned strength = Strength() + 1;
+    std::vector<Row> rows = CoveringRows(sizes, strength);
     Machine machine(0);
-    unsigned turn = 0;
 
-    for (const reference::Type &type : reference::Types())
-        for (int redop = 0; redop < RONDO_REDOP_NUM; redop++)
-            for (const What &what : kWhats) {
-                if (!rondo_operation_facts(what.operation)->reduces)
-                    continue;
-                Scenario scenario;
-                Call call;
-                scenario.shape.ranks = 1 + turn % 4; /* one rank: a copy */
-                scenario.shape.lanes = 32;
-                scenario.shape.protocol = static_cast<rondo_protocol>(turn / 4 % RONDO_PROTOCOL_NUM);
-                scenario.shape.is_deterministic = what.is_chain;
-                scenario.shape.hosts = what.is_tree ? scenario.shape.ranks : 0;
-                scenario.shape.is_precise = turn / 2 % 2;
-                scenario.shape.is_direct = turn / 12 % 2 && !what.is_tree;
-                call.operation = what.operation;
-                call.dtype = type.id;
-                call.redop = redop;
-                call.count = 150;
-                call.offset = turn % 16 / type.bytes * type.bytes;
-                scenario.launches = {{call}};
-                scenario.name = call.Name();
-                RunSeeds(machine, scenario, 1);
-                if (HasFatalFailure())
-                    return;
-                turn++;
-            }
+    RequireCoverage(rows, sizes, strength, 1);
+    for (unsigned i = 0; i < rows.size() && !HasFatalFailure(); i++)
+        RunSeeds(machine, ReductionOf(rows[i], i), 1);
 }
 
 // The scenarios that mutants are judged by are right with the kernels as they are.
