@@ -163,9 +163,13 @@ static uint32_t find_bounced(const struct rondo_plan_context *context, const str
     uint64_t block = task->count * rondo_dtype_bytes(task->dtype), ranks = context->layout->ranks;
     bool is_read = facts->send == RONDO_USERS_ALL || task->root == context->rank;
     bool has_results = task->operation == RONDO_OP_ALL_REDUCE;
+    /* Not what the interface allows, and without a result to speak of, but perf programs call it: others must
+     * not read what this rank writes meanwhile. */
+    bool is_overwritten = task->operation == RONDO_OP_ALL_TO_ALL && task->send == task->recv;
     uint32_t flags = 0;
 
-    if (is_read && !context->is_mapped(context->owner, task->send, block * (facts->send_blocks ? ranks : 1)))
+    if (is_overwritten || (is_read && !context->is_mapped(context->owner, task->send,
+                                                          block * (facts->send_blocks ? ranks : 1))))
         flags |= RONDO_WORK_BOUNCE_SEND;
     if (has_results && !context->is_mapped(context->owner, task->recv, block))
         flags |= RONDO_WORK_BOUNCE_RECV;

@@ -172,6 +172,22 @@ TEST_F(PlanDirect, UnmappedBuffersAreBounced)
         }
 }
 
+// Nobody may read in a rank's memory what the rank overwrites, though such a call has no result to speak of.
+TEST_F(PlanDirect, AllToAllInPlaceIsBounced)
+{
+    World world(4);
+    world.has_windows = true;
+    for (bool in_place : {false, true}) {
+        rondo_task task = MakeTask(RONDO_OP_ALL_TO_ALL, 0, 1 << 20);
+        ::Plan plan;
+        if (in_place)
+            task.send = task.recv;
+        ASSERT_EQ(world.Build(0, {task}, &plan), ncclSuccess) << rondo_error_last();
+        ASSERT_TRUE(IsDirect(plan->works[0]));
+        EXPECT_EQ((plan->works[0].flags & RONDO_WORK_BOUNCE_SEND) != 0, in_place);
+    }
+}
+
 bool IsPulled(World &world, const rondo_task &task)
 {
     ::Plan plan;
