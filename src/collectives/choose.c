@@ -28,8 +28,11 @@ struct vocabulary {
     const char *variable;
     unsigned bits; /* for an operation */
     unsigned names;
-    const char *name[8];
+    const char *name[RONDO_CHOICE_ALGORITHM_BITS];
 };
+
+/* Names a vocabulary may have; each operation has a bit for each. */
+#define NAMES_MAX RONDO_CHOICE_ALGORITHM_BITS
 
 /* Those after the first RONDO_ALGORITHM_NUM are NCCL's and have no counterpart here yet. */
 static const struct vocabulary algorithm_words = {
@@ -199,20 +202,37 @@ ncclResult_t rondo_choices_parse(const char *algorithms, const char *protocols,
     return rc;
 }
 
-/* What a variable leaves of what is possible for an operation. */
-static ncclResult_t allow(const struct vocabulary *vocabulary, uint64_t masks, const char *value,
-                          enum rondo_operation operation, uint64_t possible, uint64_t *allowed_out)
+/* Append why each of the names in a mask is impossible, where there is a reason to give. */
+static void list_obstacles(const struct vocabulary *vocabulary, uint64_t mask, const char *const obstacles[],
+                           char *text, size_t size)
 {
-    uint64_t allowed = masks >> (operation - 1) * vocabulary->bits & possible;
-    char names[128];
+    text[0] = '\0';
+    for (unsigned i = 0; i < vocabulary->names; i++) {
+        if ((mask >> i & 1) && obstacles[i]) {
+            append(text, size, "; ", vocabulary->name[i]);
+            append(text, size, ": ", obstacles[i]);
+        }
+    }
+}
+
+/* What a variable leaves of what is possible for an operation. obstacles: for each name why it is impossible, if
+ * it is; NULL: it is not, or the reader can do nothing about it. */
+static ncclResult_t allow(const struct vocabulary *vocabulary, uint64_t masks, const char *value,
+                          enum rondo_operation operation, uint64_t possible,
+                          const char *const obstacles[NAMES_MAX], uint64_t *allowed_out)
+{
+    uint64_t wanted = masks >> (operation - 1) * vocabulary->bits, allowed = wanted & possible;
+    char names[128], why[512];
 
     if (allowed == 0) {
         list_names(vocabulary, possible, names, sizeof(names));
+        list_obstacles(vocabulary, wanted, obstacles, why, sizeof(why));
         return rondo_fail(
             ncclInvalidUsage,
-            "choose how to do %s: %s=%.200s allows none of what is possible here: %s; allow one "
+            "choose how to do %s: %s=%.200s allows none of what is possible here: %s%s%s%s; allow one "
             "of them, or unset the variable",
-            rondo_operation_name(operation), vocabulary->variable, value ? value : "", names);
+            rondo_operation_name(operation), vocabulary->variable, value ? value : "", names,
+            why[0] ? " (" : "", why, why[0] ? ")" : "");
     }
     *allowed_out = allowed;
     return ncclSuccess;
@@ -268,21 +288,24 @@ static uint64_t direct_protocols(struct rondo_direct_uses direct, enum rondo_dir
  * faster. A ring has more messages than a chain by the number of ranks, which costs where ranks share CPUs;
  * where each has its own nothing was measured. */
 static ncclResult_t choose_algorithm(const struct rondo_choices *choices, enum rondo_operation operation,
-                                     struct rondo_direct_uses direct, bool has_tree,
+                                     struct rondo_direct_uses direct, const char *no_tree,
                                      enum rondo_algorithm *algorithm_out)
 {
+    static const char other[] = "not in Rondo";
     const uint64_t by_ring = (uint64_t)1 << RONDO_ALGORITHM_RING;
     const uint64_t by_direct = (uint64_t)1 << RONDO_ALGORITHM_DIRECT;
     const uint64_t by_tree = (uint64_t)1 << RONDO_ALGORITHM_TREE;
     uint64_t directly = direct_protocols(direct, RONDO_DIRECT_POSSIBLE);
-    uint64_t possible = by_ring | (directly ? by_direct : 0) | (has_tree ? by_tree : 0);
+    uint64_t possible = by_ring | (directly ? by_direct : 0) | (no_tree ? 0 : by_tree);
+    const char *const obstacles[NAMES_MAX] = {NULL,  direct.obstacle, no_tree, other,
+                                              other, other,           other,   other};
     uint64_t protocols = choices->protocols >> (operation - 1) * protocol_words.bits, allowed = by_ring;
     bool is_ring = rondo_operation_facts(operation)->travel == RONDO_TRAVEL_RING;
     ncclResult_t rc = ncclSuccess;
 
     if (is_ring)
         rc = allow(&algorithm_words, choices->algorithms, choices->algorithm_text, operation, possible,
-                   &allowed);
+                   obstacles, &allowed);
     else if (!rondo_operation_is_message(operation))
         allowed = choices->algorithms >> (operation - 1) * algorithm_words.bits & possible;
     if (rc != ncclSuccess)
@@ -311,18 +334,20 @@ static enum rondo_protocol choose_direct_protocol(uint64_t allowed, struct rondo
 }
 
 ncclResult_t rondo_choose(const struct rondo_choices *choices, enum rondo_operation operation, uint64_t bytes,
-                          uint32_t ranks, struct rondo_direct_uses direct, bool has_tree,
+                          uint32_t ranks, struct rondo_direct_uses direct, const char *no_tree,
                           struct rondo_choice *choice_out)
 {
+    const char *const obstacles[NAMES_MAX] = {[RONDO_PROTOCOL_SIMPLE] = direct.obstacle};
     uint64_t protocols = ((uint64_t)1 << RONDO_PROTOCOL_NUM) - 1;
     struct rondo_choice choice;
-    ncclResult_t rc = choose_algorithm(choices, operation, direct, has_tree, &choice.algorithm);
+    ncclResult_t rc = choose_algorithm(choices, operation, direct, no_tree, &choice.algorithm);
 
     if (rc != ncclSuccess)
         return rc;
     if (choice.algorithm == RONDO_ALGORITHM_DIRECT)
         protocols = direct_protocols(direct, RONDO_DIRECT_POSSIBLE);
-    rc = allow(&protocol_words, choices->protocols, choices->protocol_text, operation, protocols, &protocols);
+    rc = allow(&protocol_words, choices->protocols, choices->protocol_text, operation, protocols, obstacles,
+               &protocols);
     if (rc != ncclSuccess)
         return rc;
     choice.protocol = choice.algorithm == RONDO_ALGORITHM_DIRECT

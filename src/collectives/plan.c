@@ -83,7 +83,7 @@ static ncclResult_t plan_task(const struct rondo_plan_context *context, const st
     if (!is_message && travel != RONDO_TRAVEL_NONE)
         rc = rondo_choose(&context->choices, task->operation, rondo_plan_moved_bytes(context, task),
                           context->layout->ranks, rondo_plan_direct_uses(context, task),
-                          rondo_plan_has_tree(context, task), &choice);
+                          rondo_plan_no_tree(context, task), &choice);
     if (rc != ncclSuccess)
         return rc;
     if (choice.algorithm == RONDO_ALGORITHM_DIRECT)

@@ -121,12 +121,22 @@ static enum rondo_direct_use use_oneshot(const struct rondo_plan_context *contex
 struct rondo_direct_uses rondo_plan_direct_uses(const struct rondo_plan_context *context,
                                                 const struct rondo_task *task)
 {
-    struct rondo_direct_uses uses = {RONDO_DIRECT_IMPOSSIBLE, RONDO_DIRECT_IMPOSSIBLE};
+    struct rondo_direct_uses uses = {.pulled = RONDO_DIRECT_IMPOSSIBLE, .oneshot = RONDO_DIRECT_IMPOSSIBLE};
 
-    if (!context->has_windows || kind_of(task->operation) == RONDO_WORK_NUM || must_be_chain(context, task))
+    if (!context->has_windows) {
+        uses.obstacle = "some ranks cannot map each other's memory";
         return uses;
+    }
+    if (must_be_chain(context, task)) {
+        uses.obstacle =
+            "RONDO_DETERMINISTIC is set, and sums of a narrow type that are rounded once differ from a "
+            "ring's; RONDO_PRECISE=1 makes them the same";
+        return uses;
+    }
     uses.pulled = use_pulled(context, task);
     uses.oneshot = use_oneshot(context, task);
+    if (uses.pulled == RONDO_DIRECT_IMPOSSIBLE)
+        uses.obstacle = "NCCL_BUFFSIZE is too small to give each rank 128 bytes";
     return uses;
 }
 

@@ -28,9 +28,10 @@ static ncclResult_t add_message(const struct rondo_plan_context *context, const 
     bool is_send = role == RONDO_ROLE_SENDS;
     uint32_t ranks = context->layout->ranks;
     int32_t ahead = is_send ? peer - context->rank : context->rank - peer;
-    const struct rondo_direct_uses none = {RONDO_DIRECT_IMPOSSIBLE, RONDO_DIRECT_IMPOSSIBLE};
+    const struct rondo_direct_uses none = {.pulled = RONDO_DIRECT_IMPOSSIBLE,
+                                           .oneshot = RONDO_DIRECT_IMPOSSIBLE};
     struct rondo_choice choice;
-    ncclResult_t rc = rondo_choose(&context->choices, task->operation, bytes, ranks, none, false, &choice);
+    ncclResult_t rc = rondo_choose(&context->choices, task->operation, bytes, ranks, none, NULL, &choice);
 
     if (rc != ncclSuccess)
         return rc;

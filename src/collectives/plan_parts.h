@@ -42,8 +42,8 @@ struct rondo_direct_uses rondo_plan_direct_uses(const struct rondo_plan_context 
 ncclResult_t rondo_plan_direct(const struct rondo_plan_context *context, const struct rondo_task *task,
                                enum rondo_protocol protocol, struct rondo_draft *draft);
 
-/* Whether a collective could go by tree, by what all ranks agree on. Pure. */
-bool rondo_plan_has_tree(const struct rondo_plan_context *context, const struct rondo_task *task);
+/* What makes it impossible for a collective to go by tree, by what all ranks agree on; NULL: nothing does. Pure. */
+const char *rondo_plan_no_tree(const struct rondo_plan_context *context, const struct rondo_task *task);
 
 /* Its works when it does. Two ranks or more, count > 0. */
 ncclResult_t rondo_plan_tree(const struct rondo_plan_context *context, const struct rondo_task *task,

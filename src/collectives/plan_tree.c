@@ -8,10 +8,14 @@
 #include "chunking.h"
 #include "plan_parts.h"
 
-bool rondo_plan_has_tree(const struct rondo_plan_context *context, const struct rondo_task *task)
+const char *rondo_plan_no_tree(const struct rondo_plan_context *context, const struct rondo_task *task)
 {
-    return task->operation == RONDO_OP_ALL_REDUCE &&
-           !(context->is_deterministic && rondo_dtype_is_float(task->dtype));
+    if (task->operation != RONDO_OP_ALL_REDUCE)
+        return "it does AllReduce alone";
+    if (context->is_deterministic && rondo_dtype_is_float(task->dtype))
+        return "RONDO_DETERMINISTIC is set, and a tree's floating-point result depends on which ranks share "
+               "a host";
+    return NULL;
 }
 
 /* Elements a slot, for the work's count. */

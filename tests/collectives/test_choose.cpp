@@ -87,12 +87,23 @@ TEST(Choices, WhatIsNoNameIsRefused)
     ExpectRefused(nullptr, std::string(5000, 'x').c_str(), {"NCCL_PROTO=xxx"});
 }
 
-const rondo_direct_uses kNone = {RONDO_DIRECT_IMPOSSIBLE, RONDO_DIRECT_IMPOSSIBLE};
+const char *const kNoTree = "no tree grows here";
+
+struct Direct {
+    rondo_direct_use pulled, oneshot;
+    const char *obstacle = nullptr;
+
+    operator rondo_direct_uses() const
+    {
+        return {pulled, oneshot, obstacle};
+    }
+};
+const Direct kNone = {RONDO_DIRECT_IMPOSSIBLE, RONDO_DIRECT_IMPOSSIBLE};
 
 rondo_protocol Chosen(const rondo_choices &choices, rondo_operation operation, uint64_t bytes)
 {
     rondo_choice choice = {RONDO_ALGORITHM_NUM, RONDO_PROTOCOL_NUM};
-    EXPECT_EQ(rondo_choose(&choices, operation, bytes, 4, kNone, false, &choice), ncclSuccess)
+    EXPECT_EQ(rondo_choose(&choices, operation, bytes, 4, kNone, kNoTree, &choice), ncclSuccess)
         << rondo_error_last();
     EXPECT_EQ(choice.algorithm, RONDO_ALGORITHM_RING);
     return choice.protocol;
@@ -140,16 +151,16 @@ TEST(Choose, WhatIsImpossibleIsSaid)
 {
     rondo_choice choice = {RONDO_ALGORITHM_NUM, RONDO_PROTOCOL_NUM};
     rondo_choices choices = Parse("tree,nvls;broadcast:ring", nullptr);
-    EXPECT_EQ(rondo_choose(&choices, RONDO_OP_ALL_GATHER, 8, 2, kNone, false, &choice), ncclInvalidUsage);
+    EXPECT_EQ(rondo_choose(&choices, RONDO_OP_ALL_GATHER, 8, 2, kNone, kNoTree, &choice), ncclInvalidUsage);
     EXPECT_EQ(choice.algorithm, RONDO_ALGORITHM_NUM) << "written although refused";
     std::string text = rondo_error_last();
     for (const char *needle : {"AllGather", "NCCL_ALGO=tree,nvls;broadcast:ring", "Ring"})
         EXPECT_NE(text.find(needle), std::string::npos) << text;
-    EXPECT_EQ(rondo_choose(&choices, RONDO_OP_BROADCAST, 8, 2, kNone, false, &choice), ncclSuccess);
-    EXPECT_EQ(rondo_choose(&choices, RONDO_OP_SEND, 8, 2, kNone, false, &choice), ncclSuccess)
+    EXPECT_EQ(rondo_choose(&choices, RONDO_OP_BROADCAST, 8, 2, kNone, kNoTree, &choice), ncclSuccess);
+    EXPECT_EQ(rondo_choose(&choices, RONDO_OP_SEND, 8, 2, kNone, kNoTree, &choice), ncclSuccess)
         << "messages have none";
     choices = Parse(nullptr, "^LL,LL128,Simple");
-    EXPECT_EQ(rondo_choose(&choices, RONDO_OP_SEND, 8, 2, kNone, false, &choice), ncclInvalidUsage);
+    EXPECT_EQ(rondo_choose(&choices, RONDO_OP_SEND, 8, 2, kNone, kNoTree, &choice), ncclInvalidUsage);
     text = rondo_error_last();
     for (const char *needle : {"Send", "NCCL_PROTO=^LL,LL128,Simple", "Simple, LL, LL128"})
         EXPECT_NE(text.find(needle), std::string::npos) << text;
@@ -157,12 +168,13 @@ TEST(Choose, WhatIsImpossibleIsSaid)
 
 // What a choice between ring, direct and tree comes to, and its error.
 std::string Outcome(const char *algorithms, const char *protocols, rondo_operation operation,
-                    rondo_direct_uses direct, bool has_tree = false)
+                    const Direct &direct, bool has_tree = false)
 {
     static const char *const over[] = {"Simple", "LL", "LL128"};
     rondo_choices choices = Parse(algorithms, protocols);
     rondo_choice choice = {RONDO_ALGORITHM_NUM, RONDO_PROTOCOL_NUM};
-    if (rondo_choose(&choices, operation, 1 << 20, 4, direct, has_tree, &choice) != ncclSuccess)
+    if (rondo_choose(&choices, operation, 1 << 20, 4, direct, has_tree ? nullptr : kNoTree, &choice) !=
+        ncclSuccess)
         return rondo_error_last();
     return choice.algorithm == RONDO_ALGORITHM_DIRECT ? std::string("direct ") + over[choice.protocol]
            : choice.algorithm == RONDO_ALGORITHM_TREE ? "tree"
@@ -213,7 +225,7 @@ TEST(Choose, DirectForcedWhereItIsImpossible)
     EXPECT_NE(text.find("NCCL_ALGO=direct allows none of what is possible here: Ring;"), std::string::npos)
         << text;
     text = Outcome("tree", nullptr, RONDO_OP_ALL_REDUCE, {kCan, kCan});
-    EXPECT_NE(text.find("possible here: Ring, Direct;"), std::string::npos) << text;
+    EXPECT_NE(text.find("possible here: Ring, Direct ("), std::string::npos) << text;
     text = Outcome("direct", "Simple", RONDO_OP_ALL_REDUCE, {kNever, kFaster});
     EXPECT_NE(text.find("NCCL_PROTO=Simple allows none of what is possible here: LL, LL128;"),
               std::string::npos)
@@ -225,11 +237,39 @@ TEST(Choose, DirectForcedWhereItIsImpossible)
         EXPECT_EQ(Outcome("direct", nullptr, operation, kNone), "ring") << "messages are always possible";
 }
 
+// Only what was asked for has its obstacle told, and a protocol that is possible has none.
+TEST(Choose, WhatIsInTheWayIsSaid)
+{
+    const Direct blocked = {kNever, kNever, "a wall"}, narrow = {kNever, kCan, "a gap"};
+    struct {
+        const char *algorithms, *protocols;
+        Direct direct;
+        const char *told;
+    } const cases[] = {
+        {"direct", nullptr, blocked, "here: Ring (Direct: a wall); allow"},
+        {"tree", nullptr, blocked, "here: Ring (Tree: no tree grows here); allow"},
+        {"tree,direct", nullptr, blocked, "here: Ring (Direct: a wall; Tree: no tree grows here); allow"},
+        {"^ring,tree", nullptr, blocked,
+         "(Direct: a wall; CollNetDirect: not in Rondo; CollNetChain: not in Rondo; "},
+        {"pat", nullptr, narrow, "here: Ring, Direct (PAT: not in Rondo); allow"},
+        {"^ring,direct,tree,collnetdirect,collnetchain,nvls,nvlstree,pat", nullptr, narrow,
+         "here: Ring, Direct; allow"},
+        {"direct", "Simple", narrow,
+         "NCCL_PROTO=Simple allows none of what is possible here: LL, LL128 (Simple: a gap); allow"},
+    };
+    for (const auto &c : cases) {
+        std::string text = Outcome(c.algorithms, c.protocols, RONDO_OP_ALL_REDUCE, c.direct);
+        EXPECT_NE(text.find(c.told), std::string::npos) << text;
+    }
+    std::string all = Outcome("^ring,direct,tree", nullptr, RONDO_OP_ALL_REDUCE, blocked);
+    EXPECT_NE(all.find("unset the variable"), std::string::npos) << "the remedy was cut: " << all;
+}
+
 TEST(Choose, TreeWhereNothingElseIsAllowed)
 {
     const rondo_operation operation = RONDO_OP_ALL_REDUCE;
     for (rondo_direct_use pulled : {kNever, kCan, kFaster}) {
-        const rondo_direct_uses direct = {pulled, kNever};
+        const Direct direct = {pulled, kNever};
         EXPECT_EQ(Outcome("tree", nullptr, operation, direct, true), "tree");
         EXPECT_EQ(Outcome("allreduce:tree;ring", nullptr, operation, direct, true), "tree");
         EXPECT_EQ(Outcome("^ring,direct", "LL128", operation, direct, true), "tree");
@@ -265,8 +305,9 @@ TEST(Choose, SmallTreesTakeLL)
     for (uint64_t bytes = 0; bytes < 10000; bytes += 61) {
         rondo_choice by_tree, by_broadcast;
         rondo_choices choices = Parse("allreduce:tree", nullptr);
-        ASSERT_EQ(rondo_choose(&choices, RONDO_OP_ALL_REDUCE, bytes, 4, kNone, true, &by_tree), ncclSuccess);
-        ASSERT_EQ(rondo_choose(&choices, RONDO_OP_BROADCAST, bytes, 4, kNone, false, &by_broadcast),
+        ASSERT_EQ(rondo_choose(&choices, RONDO_OP_ALL_REDUCE, bytes, 4, kNone, nullptr, &by_tree),
+                  ncclSuccess);
+        ASSERT_EQ(rondo_choose(&choices, RONDO_OP_BROADCAST, bytes, 4, kNone, kNoTree, &by_broadcast),
                   ncclSuccess);
         EXPECT_EQ(by_tree.protocol, by_broadcast.protocol) << bytes;
     }

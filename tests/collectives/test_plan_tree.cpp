@@ -170,7 +170,8 @@ TEST(PlanTree, WhatCannotGoByTreeIsRefused)
          {RONDO_OP_ALL_GATHER, RONDO_OP_REDUCE_SCATTER, RONDO_OP_BROADCAST, RONDO_OP_REDUCE}) {
         EXPECT_EQ(PlanOne(world, operation, ncclFloat32), ncclInvalidUsage);
         std::string text = rondo_error_last();
-        for (const char *needle : {rondo_operation_name(operation), "NCCL_ALGO=Tree", "possible here: Ring;"})
+        for (const char *needle : {rondo_operation_name(operation), "NCCL_ALGO=Tree",
+                                   "possible here: Ring (Tree: it does AllReduce alone);"})
             EXPECT_NE(text.find(needle), std::string::npos) << text;
     }
     EXPECT_EQ(PlanOne(world, RONDO_OP_ALL_TO_ALL, ncclFloat32), ncclSuccess) << "messages have no algorithm";

@@ -85,7 +85,7 @@ TEST(Choices, TreesAreTakenWhereTheyAreAsked)
                     return "element " + std::to_string(i) + " is wrong";
             outcome =
                 ExpectError(ncclBroadcast(send.data(), send.data(), 2, ncclFloat, 0, p.comms[0], nullptr),
-                            {"Broadcast", "NCCL_ALGO=Tree", "Ring"});
+                            {"Broadcast", "NCCL_ALGO=Tree", "Ring", "Tree: it does AllReduce alone"});
             p.Barrier();
             ncclCommAbort(p.comms[0]);
             return outcome;
@@ -107,7 +107,7 @@ TEST(Choices, TreesAreRefusedWhereFloatsMustBeDeterministic)
         if (result != ncclSuccess || whole[1] != 2)
             return std::string("whole numbers: ") + ncclGetLastError(nullptr);
         outcome = ExpectError(ncclAllReduce(buffer, buffer, 2, ncclFloat, ncclSum, p.comms[0], nullptr),
-                              {"AllReduce", "NCCL_ALGO=Tree", "Ring"});
+                              {"AllReduce", "NCCL_ALGO=Tree", "Ring", "Tree: RONDO_DETERMINISTIC is set"});
         p.Barrier();
         ncclCommAbort(p.comms[0]);
         return outcome;

@@ -12,7 +12,6 @@
 
 #include "nccl.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -50,6 +49,8 @@ ncclResult_t rondo_choices_parse(const char *algorithms, const char *protocols,
 enum rondo_direct_use { RONDO_DIRECT_IMPOSSIBLE, RONDO_DIRECT_POSSIBLE, RONDO_DIRECT_FASTER };
 struct rondo_direct_uses {
     enum rondo_direct_use pulled, oneshot;
+    const char
+        *obstacle; /* what makes pulled impossible, or both, to follow `Direct: `; NULL: nothing does */
 };
 
 struct rondo_choice {
@@ -60,10 +61,11 @@ struct rondo_choice {
 /* For an operation that moves bytes in all (of a message: its bytes; with a block for each rank: all blocks)
  * among 2 ranks or more. All-to-all, gather and scatter can always be made of messages, for which there is no
  * name to allow or to forbid. ncclInvalidUsage: what the variables allow does not exist for this operation;
- * the text names the variable, its value, and what is possible. has_tree: whether it could go by tree, which
- * it does only where no ring is allowed and going directly is not either, or not by an allowed protocol. */
+ * the text names the variable, its value, what is possible, and what is in the way of what was asked for.
+ * no_tree: what makes it impossible to go by tree, to follow `Tree: `; NULL: nothing does. It goes by tree only
+ * where no ring is allowed and going directly is not either, or not by an allowed protocol. */
 ncclResult_t rondo_choose(const struct rondo_choices *choices, enum rondo_operation operation, uint64_t bytes,
-                          uint32_t ranks, struct rondo_direct_uses direct, bool has_tree,
+                          uint32_t ranks, struct rondo_direct_uses direct, const char *no_tree,
                           struct rondo_choice *choice_out);
 
 #ifdef __cplusplus
