@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Few, so that what one small collective needs comes from malloc's quickest lists. */
+#define ITEMS_MIN 2
+
 struct rondo_draft_item {
     struct rondo_work work;
     bool is_message; /* or a copy; else a collective's */
@@ -16,7 +19,7 @@ struct rondo_draft_item {
 static ncclResult_t add_item(struct rondo_draft *draft, const struct rondo_draft_item *item)
 {
     if (draft->count == draft->capacity) {
-        size_t capacity = draft->capacity ? 2 * draft->capacity : 8;
+        size_t capacity = draft->capacity ? 2 * draft->capacity : ITEMS_MIN;
         struct rondo_draft_item *items = realloc(draft->items, capacity * sizeof(*items));
         if (!items)
             return rondo_fail(ncclSystemError, "plan %zu works: out of memory", capacity);
@@ -49,6 +52,10 @@ void rondo_draft_fini(struct rondo_draft *draft)
     free(draft->items);
     *draft = (struct rondo_draft){0};
 }
+
+_Static_assert(sizeof(struct rondo_plan) % _Alignof(struct rondo_work) == 0 &&
+                   sizeof(struct rondo_work) % _Alignof(struct rondo_block) == 0,
+               "a plan, its works and its blocks can follow each other in memory");
 
 /* Where the works of each channel, and of each direction and round, go: first a count, then the next free
  * index. */
@@ -143,17 +150,18 @@ static void place_lists(struct places *places, struct rondo_block *blocks)
 static ncclResult_t create_plan(const struct rondo_plan_context *context, uint32_t blocks, size_t works,
                                 struct rondo_plan **plan_out)
 {
-    struct rondo_plan *plan = calloc(1, sizeof(*plan));
+    size_t blocks_bytes = blocks * sizeof(struct rondo_block),
+           works_bytes = works * sizeof(struct rondo_work);
+    /* Not calloc, which glibc does not serve from a thread's own lists. */
+    unsigned char *memory = malloc(sizeof(struct rondo_plan) + works_bytes + blocks_bytes);
+    struct rondo_plan *plan = (struct rondo_plan *)(void *)memory;
 
-    if (plan) {
-        plan->blocks = calloc(blocks, sizeof(*plan->blocks));
-        plan->works = calloc(works, sizeof(*plan->works));
-    }
-    if (!plan || !plan->blocks || !plan->works) {
-        rondo_plan_destroy(plan);
+    if (!plan)
         return rondo_fail(ncclSystemError, "make a plan of %u blocks and %zu works: out of memory", blocks,
                           works);
-    }
+    *plan = (struct rondo_plan){0};
+    plan->works = (struct rondo_work *)(void *)(memory + sizeof(*plan));
+    plan->blocks = (struct rondo_block *)(void *)(memory + sizeof(*plan) + works_bytes);
     plan->args = (struct rondo_kernel_args){
         .rank = context->rank,
         .ranks = (int32_t)context->layout->ranks,
@@ -201,9 +209,5 @@ ncclResult_t rondo_draft_finish(const struct rondo_draft *draft, const struct ro
 
 void rondo_plan_destroy(struct rondo_plan *plan)
 {
-    if (!plan)
-        return;
-    free(plan->works);
-    free(plan->blocks);
-    free(plan);
+    free(plan); /* and its works and blocks, which lie behind it */
 }

@@ -16,8 +16,9 @@ struct rondo_batch {
     size_t count, room;
     void **streams; /* distinct, in order of first use */
     size_t stream_count;
-    struct rondo_plan *plan; /* from here on launch.c's */
-    void *stream;            /* where it runs; NULL stands for itself */
+    struct rondo_plan *plan;     /* from here on launch.c's */
+    struct rondo_flight *flight; /* made with the plan */
+    void *stream;                /* where it runs; NULL stands for itself */
     bool is_entered;
 };
 

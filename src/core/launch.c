@@ -21,8 +21,8 @@
 
 /* A launch on its way; freed when it ends. Those of the process are listed in the order of their launches, so
  * that one can tell what another is queued behind. */
-struct flight {
-    struct flight *next, *previous;
+struct rondo_flight {
+    struct rondo_flight *next, *previous;
     void *stream;
     enum rondo_operation first; /* its first operation, and that one's number */
     uint64_t first_number;
@@ -33,9 +33,9 @@ struct flight {
 };
 
 static pthread_mutex_t flights_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct flight *oldest, *newest;
+static struct rondo_flight *oldest, *newest;
 
-static void list_flight(struct flight *flight)
+static void list_flight(struct rondo_flight *flight)
 {
     pthread_mutex_lock(&flights_lock);
     flight->previous = newest;
@@ -44,7 +44,7 @@ static void list_flight(struct flight *flight)
     pthread_mutex_unlock(&flights_lock);
 }
 
-static void unlist_flight(struct flight *flight)
+static void unlist_flight(struct rondo_flight *flight)
 {
     pthread_mutex_lock(&flights_lock);
     *(flight->previous ? &flight->previous->next : &oldest) = flight->next;
@@ -53,9 +53,9 @@ static void unlist_flight(struct flight *flight)
 }
 
 /* The oldest launch of a communicator, NULL if there is none; the lock is held. */
-static const struct flight *find_oldest(const struct ncclComm *comm)
+static const struct rondo_flight *find_oldest(const struct ncclComm *comm)
 {
-    const struct flight *flight = oldest;
+    const struct rondo_flight *flight = oldest;
 
     while (flight && flight->comm != comm)
         flight = flight->next;
@@ -63,9 +63,9 @@ static const struct flight *find_oldest(const struct ncclComm *comm)
 }
 
 /* The oldest launch on the stream of this one, which may be itself; the lock is held. */
-static const struct flight *find_head(const struct flight *queued)
+static const struct rondo_flight *find_head(const struct rondo_flight *queued)
 {
-    const struct flight *flight = oldest;
+    const struct rondo_flight *flight = oldest;
 
     while (flight->stream != queued->stream || flight->comm->device != queued->comm->device)
         flight = flight->next;
@@ -77,8 +77,8 @@ bool rondo_launch_behind(const struct ncclComm *comm, char *out, size_t bytes)
     char own[RONDO_COMM_TEXT], other[RONDO_COMM_TEXT];
 
     pthread_mutex_lock(&flights_lock);
-    const struct flight *flight = find_oldest(comm);
-    const struct flight *ahead = flight ? find_head(flight) : NULL;
+    const struct rondo_flight *flight = find_oldest(comm);
+    const struct rondo_flight *ahead = flight ? find_head(flight) : NULL;
     bool is_behind = ahead && ahead->comm != comm;
     if (is_behind)
         snprintf(out, bytes, "%s %llu of %s on rank %d is queued behind %s %llu of %s on its stream",
@@ -128,6 +128,17 @@ static void leave_batch(struct rondo_batch *batch)
     rondo_roster_leave(batch->comm);
 }
 
+/* Undo plan_batch: nobody has seen the numbers. */
+static void drop_plan(struct rondo_batch *batch)
+{
+    for (size_t i = 0; i < batch->count; i++)
+        --*counter_of(batch->comm, &batch->tasks[i]);
+    rondo_plan_destroy(batch->plan);
+    free(batch->flight);
+    batch->plan = NULL;
+    batch->flight = NULL;
+}
+
 static ncclResult_t plan_batch(struct rondo_batch *batch)
 {
     struct ncclComm *comm = batch->comm;
@@ -136,27 +147,20 @@ static ncclResult_t plan_batch(struct rondo_batch *batch)
     for (size_t i = 0; i < batch->count; i++)
         batch->tasks[i].number = ++*counter_of(comm, &batch->tasks[i]);
     rc = rondo_plan_build(&comm->context, batch->tasks, batch->count, &batch->plan);
-    if (rc != ncclSuccess) {
-        batch->plan = NULL;
-        for (size_t i = 0; i < batch->count; i++)
-            --*counter_of(comm, &batch->tasks[i]);
+    if (rc == ncclSuccess && batch->plan) {
+        batch->flight = malloc(sizeof(*batch->flight));
+        if (!batch->flight)
+            rc = rondo_fail(ncclSystemError, "launch on rank %d: out of memory", comm->rank);
     }
+    if (rc != ncclSuccess)
+        drop_plan(batch);
     return rc;
-}
-
-/* Undo plan_batch: nobody has seen the numbers. */
-static void drop_plan(struct rondo_batch *batch)
-{
-    for (size_t i = 0; i < batch->count; i++)
-        --*counter_of(batch->comm, &batch->tasks[i]);
-    rondo_plan_destroy(batch->plan);
-    batch->plan = NULL;
 }
 
 /* struct rondo_launch.finished. The last thing it does lets the communicator go. */
 static void land(void *owner)
 {
-    struct flight *flight = owner;
+    struct rondo_flight *flight = owner;
     struct ncclComm *comm = flight->comm;
 
     unlist_flight(flight);
@@ -179,15 +183,16 @@ static void land(void *owner)
     free(flight);
 }
 
-static ncclResult_t launch_batch(struct rondo_batch *batch, struct flight *flight)
+static ncclResult_t launch_batch(struct rondo_batch *batch)
 {
+    struct rondo_flight *flight = batch->flight;
     struct ncclComm *comm = batch->comm;
     struct rondo_plan *plan = batch->plan;
     ncclResult_t rc;
 
     plan->args.page = comm->page;
     plan->args.board = comm->members[comm->rank].board;
-    *flight = (struct flight){
+    *flight = (struct rondo_flight){
         .launch = {.args = &plan->args, .blocks = plan->args.blocks, .finished = land, .owner = flight},
         .comm = comm,
         .plan = plan,
@@ -200,7 +205,8 @@ static ncclResult_t launch_batch(struct rondo_batch *batch, struct flight *fligh
     /* Releases: to rondo_comm_flush() and rondo_comm_is_busy(), and to peers as rank_page.h has it. */
     uint64_t launched = __atomic_add_fetch(&comm->launched, 1, __ATOMIC_RELEASE);
     __atomic_store_n(&comm->page->launched, launched, __ATOMIC_RELEASE);
-    batch->plan = NULL; /* land() frees it */
+    batch->plan = NULL; /* land() frees it, and the flight */
+    batch->flight = NULL;
     list_flight(flight);
     rc = comm->ops->launch(comm->device, batch->stream, &flight->launch);
     if (rc != ncclSuccess) {
@@ -215,7 +221,7 @@ static ncclResult_t launch_batch(struct rondo_batch *batch, struct flight *fligh
 }
 
 /* Show the operations to the peers and launch them. */
-static ncclResult_t commit_batch(struct rondo_batch *batch, struct flight *flight)
+static ncclResult_t commit_batch(struct rondo_batch *batch)
 {
     struct ncclComm *comm = batch->comm;
 
@@ -230,38 +236,30 @@ static ncclResult_t commit_batch(struct rondo_batch *batch, struct flight *fligh
                       comm->rank, comm->ranks, batch->tasks[i].send, batch->tasks[i].recv, batch->stream);
     }
     if (batch->plan)
-        return launch_batch(batch, flight);
+        return launch_batch(batch);
     if (!rondo_comm_is_busy(comm)) /* else the last launch to end says so, or the next one */
         __atomic_store_n(&comm->page->finished, comm->number, __ATOMIC_RELEASE);
     return ncclSuccess;
 }
 
-/* Up to the point of no return. flights[i] is made for each batch that has a plan. */
-static ncclResult_t prepare_batches(struct rondo_batch *batches, size_t count, struct flight **flights)
+/* Up to the point of no return. */
+static ncclResult_t prepare_batches(struct rondo_batch *batches, size_t count)
 {
     size_t planned = 0;
     ncclResult_t rc = ncclSuccess;
 
     for (size_t i = 0; i < count && rc == ncclSuccess; i++)
         rc = enter_batch(&batches[i]);
-    for (; planned < count && rc == ncclSuccess; planned++) {
+    while (planned < count && rc == ncclSuccess) {
         rc = plan_batch(&batches[planned]);
-        if (rc != ncclSuccess)
-            break;
-        if (batches[planned].plan && !(flights[planned] = malloc(sizeof(**flights)))) {
-            rc = rondo_fail(ncclSystemError, "launch on rank %d: out of memory", batches[planned].comm->rank);
-            drop_plan(&batches[planned]);
-            break;
-        }
+        planned += rc == ncclSuccess;
     }
     if (rc == ncclSuccess)
         rc = rondo_stream_join(batches, count);
     if (rc == ncclSuccess)
         return ncclSuccess;
-    while (planned-- > 0) {
+    while (planned-- > 0)
         drop_plan(&batches[planned]);
-        free(flights[planned]);
-    }
     return rc;
 }
 
@@ -288,15 +286,11 @@ static ncclResult_t wait_batches(struct rondo_batch *batches, size_t count)
 
 ncclResult_t rondo_launch_batches(struct rondo_batch *batches, size_t count)
 {
-    struct flight **flights = calloc(count, sizeof(*flights));
-    ncclResult_t rc;
+    ncclResult_t rc = prepare_batches(batches, count);
 
-    if (!flights)
-        return rondo_fail(ncclSystemError, "launch %zu communicators: out of memory", count);
-    rc = prepare_batches(batches, count, flights);
     if (rc == ncclSuccess) {
         for (size_t i = 0; i < count; i++) {
-            ncclResult_t committed = commit_batch(&batches[i], flights[i]);
+            ncclResult_t committed = commit_batch(&batches[i]);
 
             if (rc == ncclSuccess)
                 rc = committed;
@@ -308,6 +302,5 @@ ncclResult_t rondo_launch_batches(struct rondo_batch *batches, size_t count)
     }
     for (size_t i = 0; i < count; i++)
         leave_batch(&batches[i]);
-    free(flights);
     return rc;
 }
