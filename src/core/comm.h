@@ -71,6 +71,7 @@ struct rondo_look {
     uint64_t closure;   /* of a set of ranks that wait for each other alone, 0: none seen */
     unsigned closure_looks;
     uint64_t gone_since; /* rondo_clock_ns() when a rank that it waits for was first seen gone, 0: none is */
+    int gone;            /* that rank */
     uint64_t agreed;     /* collectives up to this one are the same on all ranks (agreement.h) */
     struct rondo_queue_look queue;
     bool is_reported;

@@ -11,30 +11,53 @@ static bool has_done_its_part(const struct ncclComm *comm, const struct rondo_wa
     return rondo_wait_has_called(comm, wait, rank) && (rank != wait->peer || goodbye == RONDO_GOODBYE_CLOSED);
 }
 
+static bool is_gone(const struct ncclComm *comm, const struct rondo_wait *wait, int rank,
+                    uint64_t *goodbye_out)
+{
+    /* Acquire: pairs with who says goodbye, so that a stop it has raised here before is seen after. */
+    uint64_t goodbye = rondo_wait_needs(comm, wait, rank)
+                           ? __atomic_load_n(&comm->members[rank].page->goodbye, __ATOMIC_ACQUIRE)
+                           : RONDO_GOODBYE_NONE;
+
+    *goodbye_out = goodbye;
+    return goodbye != RONDO_GOODBYE_NONE && goodbye <= RONDO_GOODBYE_EXITED &&
+           !has_done_its_part(comm, wait, rank, goodbye);
+}
+
+/* Who was seen gone first, or the lowest rank that is gone, or -1. Others may leave because of the first. */
+static int find_gone(const struct ncclComm *comm, const struct rondo_wait *wait, uint64_t *goodbye_out)
+{
+    if (comm->look.gone_since != 0 && is_gone(comm, wait, comm->look.gone, goodbye_out))
+        return comm->look.gone;
+    for (int r = 0; r < comm->ranks; r++) {
+        if (is_gone(comm, wait, r, goodbye_out))
+            return r;
+    }
+    return -1;
+}
+
 bool rondo_departure_look(struct ncclComm *comm, const struct rondo_wait *wait, uint64_t now)
 {
     static const char *const ways[] = {[RONDO_GOODBYE_CLOSED] = "has finalized or destroyed its communicator",
                                        [RONDO_GOODBYE_ABORTED] = "has aborted its communicator",
                                        [RONDO_GOODBYE_EXITED] = "has exited"};
+    uint64_t goodbye;
+    int gone = find_gone(comm, wait, &goodbye);
+    char who[RONDO_RANK_TEXT], name[RONDO_COMM_TEXT];
 
-    for (int r = 0; r < comm->ranks; r++) {
-        uint64_t goodbye = rondo_wait_needs(comm, wait, r)
-                               ? __atomic_load_n(&comm->members[r].page->goodbye, __ATOMIC_ACQUIRE)
-                               : 0;
-        char who[RONDO_RANK_TEXT], name[RONDO_COMM_TEXT];
-
-        if (goodbye == RONDO_GOODBYE_NONE || goodbye > RONDO_GOODBYE_EXITED ||
-            has_done_its_part(comm, wait, r, goodbye))
-            continue;
-        if (comm->look.gone_since == 0)
-            comm->look.gone_since = now;
-        if (now - comm->look.gone_since < PATIENCE_NS)
-            return false;
-        rondo_comm_end_all(comm, ncclRemoteError, r, "%s %s, but %s %llu of %s on rank %d still waits for it",
-                           rondo_comm_rank_text(comm, r, who), ways[goodbye],
-                           rondo_operation_name(wait->operation), (unsigned long long)wait->number,
-                           rondo_comm_text(comm, name), comm->rank);
-        return true;
+    if (gone < 0)
+        return false;
+    if (comm->look.gone_since == 0 || gone != comm->look.gone) {
+        comm->look.gone = gone;
+        comm->look.gone_since = now;
     }
-    return false;
+    if (now - comm->look.gone_since < PATIENCE_NS)
+        return false;
+    if (rondo_comm_error(comm) != ncclSuccess) /* it has left because all have been ended, this one too */
+        return true;
+    rondo_comm_end_all(comm, ncclRemoteError, gone, "%s %s, but %s %llu of %s on rank %d still waits for it",
+                       rondo_comm_rank_text(comm, gone, who), ways[goodbye],
+                       rondo_operation_name(wait->operation), (unsigned long long)wait->number,
+                       rondo_comm_text(comm, name), comm->rank);
+    return true;
 }

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+#include <string>
+
 extern "C" {
 #include "departure.h"
 #include "record.h"
@@ -95,6 +98,43 @@ TEST_F(Departure, OfAnyThatHasNotCalledEndsACollective)
     Call(1, RONDO_OP_ALL_REDUCE, 0);
     Leave(2, RONDO_GOODBYE_CLOSED);
     EXPECT_TRUE(Ends(WaitFor(1, RONDO_OP_ALL_REDUCE)));
+}
+
+// Others leave because of the first.
+TEST_F(Departure, OfSeveralTheFirstIsNamed)
+{
+    rondo_wait wait = WaitFor(1, RONDO_OP_ALL_REDUCE);
+    Leave(2, RONDO_GOODBYE_ABORTED);
+    EXPECT_FALSE(rondo_departure_look(comms_[0], &wait, kStart));
+    Leave(1, RONDO_GOODBYE_ABORTED);
+    EXPECT_FALSE(rondo_departure_look(comms_[0], &wait, kStart + kSecond / 2));
+    EXPECT_TRUE(rondo_departure_look(comms_[0], &wait, kStart + 2 * kSecond));
+    std::string text = comms_[0]->error_text;
+    EXPECT_EQ(text.find("rank 2"), 0u) << text;
+}
+
+// The first may have been somebody whose part is here: for each its own second.
+TEST_F(Departure, OfAnotherStartsASecondOfItsOwn)
+{
+    rondo_wait wait = WaitFor(1, RONDO_OP_ALL_REDUCE);
+    Leave(2, RONDO_GOODBYE_CLOSED);
+    EXPECT_FALSE(rondo_departure_look(comms_[0], &wait, kStart));
+    Call(2, RONDO_OP_ALL_REDUCE, 0);
+    Leave(1, RONDO_GOODBYE_CLOSED);
+    EXPECT_FALSE(rondo_departure_look(comms_[0], &wait, kStart + 2 * kSecond));
+    EXPECT_TRUE(rondo_departure_look(comms_[0], &wait, kStart + 4 * kSecond));
+}
+
+TEST_F(Departure, OfOneThatWasEndedIsNotBlamed)
+{
+    rondo_wait wait = WaitFor(1, RONDO_OP_ALL_REDUCE);
+    Leave(1, RONDO_GOODBYE_ABORTED);
+    EXPECT_FALSE(rondo_departure_look(comms_[0], &wait, kStart));
+    strcpy(pages_[0].verdict, "rank 2 is to blame");
+    pages_[0].stop.value = RONDO_STOP_VALUE((uint32_t)ncclSystemError | RONDO_STOP_TEXT, 2);
+    EXPECT_TRUE(rondo_departure_look(comms_[0], &wait, kStart + 2 * kSecond));
+    EXPECT_STREQ(comms_[0]->error_text, "rank 2 is to blame");
+    EXPECT_EQ(comms_[0]->error, ncclSystemError);
 }
 
 TEST_F(Departure, OfAllThatHaveCalledEndsNoCollective)
