@@ -535,6 +535,26 @@ TEST(Engine, AStopEndsTheWaitForAFlag)
     EXPECT_EQ(line.waiter, 0u) << "who has gone is still to be rung";
 }
 
+// Who polls may look at more than the word that it names: at all of a longer flag, say.
+TEST(Engine, AStopEndsTheWaitForAFlagThatHasCome)
+{
+    Stream stream;
+    rondo_line line = {};
+    uint32_t flag = 1;
+    std::atomic<int> looks{0};
+    Launch launch(1, [&](rondo_lane *lane) {
+        while (lane->ops->wait_flag(lane, &line, &flag, 1))
+            looks++;
+    });
+    std::thread runs([&] { // the lane always can go on, so whoever enqueues it runs it
+        EXPECT_EQ(launch.On(stream), ncclSuccess);
+        EXPECT_EQ(Device()->synchronize(0, stream), ncclSuccess);
+    });
+    EXPECT_TRUE(Eventually([&] { return looks > 10; }));
+    launch.Stop();
+    runs.join();
+}
+
 TEST(Engine, ThreadsMayEndWithWorkLeft)
 {
     rondo_line line = {};

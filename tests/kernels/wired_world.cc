@@ -50,10 +50,23 @@ void World::OrderByRank(unsigned channel)
 namespace
 {
 
+// As 2^32 steps leave a slot of LL128: with flags of which one half is that of the next step.
+void MakeLinesStale(unsigned char *slots, uint64_t slot_bytes, uint64_t first_step)
+{
+    for (uint64_t step = first_step; step < first_step + RONDO_SLOTS && first_step >> 32 != 0; step++) {
+        unsigned char *slot = slots + step % RONDO_SLOTS * slot_bytes;
+        uint64_t flag = step + 1 - (uint64_t{1} << 32);
+        for (uint64_t line = 0; line + RONDO_LL128_LINE_BYTES <= slot_bytes; line += RONDO_LL128_LINE_BYTES)
+            std::memcpy(slot + line + RONDO_LL128_LINE_DATA, &flag, sizeof(flag));
+    }
+}
+
 // As 2^31 steps and more leave a slot: words of LL were all refreshed when bit 31 of their flag last changed,
 // and many of them were not needed since.
 void MakeStale(unsigned char *slots, uint64_t slot_bytes, rondo_protocol protocol, uint64_t first_step)
 {
+    if (protocol == RONDO_PROTOCOL_LL128)
+        MakeLinesStale(slots, slot_bytes, first_step);
     if (protocol != RONDO_PROTOCOL_LL || first_step >> 31 == 0)
         return;
     for (uint64_t s = 0; s < RONDO_SLOTS; s++) {
@@ -81,7 +94,7 @@ World::Connection &World::Connect(unsigned from, unsigned to, unsigned key)
         c.consumed = MakeAligned<rondo_line>(sizeof(rondo_line));
         c.heads = MakeAligned<rondo_slot_head>(RONDO_SLOTS * sizeof(rondo_slot_head));
         bool has_offers = key >= kDirect && protocol == RONDO_PROTOCOL_SIMPLE;
-        uint64_t slot_bytes = has_offers ? 128 : slot_bytes_;
+        uint64_t slot_bytes = has_offers ? RONDO_OFFER_SLOT_BYTES : slot_bytes_;
         c.slots = MakeAligned<unsigned char>(RONDO_SLOTS * slot_bytes);
         c.to = {first_step,
                 c.posted.get(),

@@ -94,6 +94,9 @@ struct rondo_gate {
 
 #define RONDO_GATE_OFFSET 64u
 
+/* Bytes of such a slot: an offer, and the gate on a cache line of its own. */
+#define RONDO_OFFER_SLOT_BYTES 128u
+
 /* Where a tree's neighbours are attached: the parent, then the children. Three children: one in the own host
  * and two in others. */
 #define RONDO_TREE_PARENT 0u
