@@ -127,6 +127,10 @@ struct rondo_direct_uses rondo_plan_direct_uses(const struct rondo_plan_context 
         uses.obstacle = "some ranks cannot map each other's memory";
         return uses;
     }
+    if (kind_of(task->operation) == RONDO_WORK_NUM) {
+        uses.obstacle = "it cannot do this operation";
+        return uses;
+    }
     if (must_be_chain(context, task)) {
         uses.obstacle =
             "RONDO_DETERMINISTIC is set, and sums of a narrow type that are rounded once differ from a "

@@ -137,7 +137,7 @@ uint64_t rondo_layout_slot_bytes(const struct rondo_layout *layout, enum rondo_c
     if (protocol != RONDO_PROTOCOL_SIMPLE)
         return has_peers ? RONDO_LL_PEER_SLOT_BYTES : RONDO_LL_SLOT_BYTES;
     if (kind == RONDO_CONNECTION_DIRECT)
-        return RONDO_DIRECT_SLOT_BYTES;
+        return RONDO_OFFER_SLOT_BYTES;
     return has_peers ? layout->pair_slot_bytes : layout->ring_slot_bytes;
 }
 

@@ -34,11 +34,11 @@ std::string Call::Name() const
            std::to_string(offset);
 }
 
-uint64_t ScalarFor(const Call &call, unsigned ranks)
+uint64_t ScalarFor(const Call &call, unsigned ranks, unsigned rank)
 {
     if (call.redop == RONDO_REDOP_SUMDIV)
         return ranks;
-    return call.redop == RONDO_REDOP_PREMULSUM ? Scalar(TypeOf(call.dtype), 2) : 0;
+    return call.redop == RONDO_REDOP_PREMULSUM ? Scalar(TypeOf(call.dtype), 1 + rank % 2) : 0;
 }
 
 void Communicator::FillInput(const Call &call, Buffers &b, unsigned rank)
@@ -127,13 +127,12 @@ bool Communicator::Expected(const Call &call, const std::vector<Buffers> &all, u
     default:
         break;
     }
-    uint64_t scalar = ScalarFor(call, n);
     Value sum;
     for (unsigned r = 0; r < n; r++) {
-        Value own = Enter(type, call.redop, scalar, Load(type, all[r].input[folded]));
+        Value own = Enter(type, call.redop, ScalarFor(call, n, r), Load(type, all[r].input[folded]));
         sum = r == 0 ? own : Apply(type, call.redop, sum, own);
     }
-    *raw_out = Store(type, Leave(type, call.redop, scalar, sum));
+    *raw_out = Store(type, Leave(type, call.redop, ScalarFor(call, n, rank), sum));
     return true;
 }
 

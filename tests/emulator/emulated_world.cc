@@ -165,7 +165,7 @@ std::vector<rondo_task> Communicator::Tasks(unsigned rank, unsigned channel, con
         task.send = static_cast<char *>(buffers[i][rank].send.emulated) + first * bytes;
         task.recv = static_cast<char *>(buffers[i][rank].recv.emulated) + first * bytes;
         task.count = std::min(share, call.count - first);
-        task.scalar = ScalarFor(call, shape_.ranks);
+        task.scalar = ScalarFor(call, shape_.ranks, rank);
         task.number = i + 1;
         if ((channel > 0 && !is_ring) || (is_ring && task.count == 0))
             continue;

@@ -210,7 +210,7 @@ class Communicator
 };
 
 // What an element of a rank's scalar is for a reduction; see struct rondo_work.
-uint64_t ScalarFor(const Call &call, unsigned ranks);
+uint64_t ScalarFor(const Call &call, unsigned ranks, unsigned rank);
 
 } // namespace emulator
 

@@ -285,6 +285,8 @@ TEST(Unsound, DirectWorksAreRefused)
         [](rondo_work &work) { work.root = -1; },
         [](rondo_work &work) { work.peers[0].from = nullptr; },
         [](rondo_work &work) { work.peers[0].to = nullptr; },
+        [](rondo_work &work) { work.peers[0].from->slot_bytes = 127; },
+        [](rondo_work &work) { work.peers[0].to->slot_bytes = 127; },
     };
 
     for (size_t i = 0; i < spoil.size(); i++) {

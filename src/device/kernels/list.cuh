@@ -87,7 +87,8 @@ RONDO_INLINE bool fits_offers(const job &j, uint64_t bytes)
     if (rondo_pull_bounce(&pull) > w.bounce_bytes / bytes)
         return false;
     for (uint32_t r = 0; r < ranks; r++)
-        if (r != (uint32_t)j.args->rank && w.peers[r].from->slot_bytes < 128)
+        if (r != (uint32_t)j.args->rank && (w.peers[r].from->slot_bytes < RONDO_OFFER_SLOT_BYTES ||
+                                            w.peers[r].to->slot_bytes < RONDO_OFFER_SLOT_BYTES))
             return false;
     return true;
 }
@@ -242,29 +243,36 @@ RONDO_OUTLINE bool reduce_over(const job &j, const Spans &spans, uint64_t scalar
     return done;
 }
 
+/* Of the protocols that is_sound_direct() lets through: another, which nobody has written here, is refused. */
 RONDO_INLINE bool move_directly(const job &j)
 {
     uint64_t bytes = element_bytes(j.work->dtype, false);
 
     switch (j.work->protocol) {
+    case RONDO_PROTOCOL_SIMPLE:
+        return direct_move(j, bytes);
     case RONDO_PROTOCOL_LL:
         return oneshot_move<ll_wire>(j, bytes);
     case RONDO_PROTOCOL_LL128:
         return oneshot_move<ll128_wire>(j, bytes);
     default:
-        return direct_move(j, bytes);
+        refuse(j);
+        return false;
     }
 }
 
 template <class Spans> RONDO_INLINE bool reduce_directly(const job &j, const Spans &spans, uint64_t scalar)
 {
     switch (j.work->protocol) {
+    case RONDO_PROTOCOL_SIMPLE:
+        return direct_reduction(j, spans, scalar);
     case RONDO_PROTOCOL_LL:
         return oneshot_reduction<ll_wire>(j, spans, scalar);
     case RONDO_PROTOCOL_LL128:
         return oneshot_reduction<ll128_wire>(j, spans, scalar);
     default:
-        return direct_reduction(j, spans, scalar);
+        refuse(j);
+        return false;
     }
 }
 

@@ -9,13 +9,17 @@
  *   device/kernels/             protocol_<name>.cuh: a struct of ends as ends.cuh has it and a tree_node
  *                               (tree.cuh), or a Wire alone for those of flagged.cuh
  *   device/kernels/list.cuh     its cases in move_work and reduce_work, and of direct works in
- *                               move_directly and reduce_directly: what has none there runs as SIMPLE
+ *                               move_directly and reduce_directly
  *   transport/layout.c          the bytes of its slots; mailbox.c makes room for them
  *   collectives/choose.c        its word for NCCL_PROTO, where it is preferred, and whether it goes directly
  *   plan_direct.c, comm_peers.c how direct works use it: what is not SIMPLE writes into slots (push.h)
+ *   transport/peer.h            RONDO_PEER_VERSION: mailboxes change
+ *   base/params.def             the text of NCCL_PROTO, and from that docs/variables.md
  *   tests                       kProtocols in wired_world.h and test_mailbox.cpp, kWays in
- *                               test_emulated_kernels.cc, test_choose.cpp, and in test_faults.cc what
- *                               fits a slot
+ *                               test_emulated_kernels.cc, test_choose.cpp, in test_faults.cc what fits a slot,
+ *                               AddOverFlags in scenarios.cc, and the lists of LL and LL128 in test_plan_*.cpp,
+ *                               numbers_ways_test.cc and choices_test.cc
+ *   bench/handover.cc           its name
  */
 #ifndef RONDO_DEVICE_PROTOCOL_H
 #define RONDO_DEVICE_PROTOCOL_H

@@ -23,15 +23,12 @@ struct rondo_layout {
     uint64_t pair_slot_bytes;
 };
 
-/* Bytes of a slot of the protocols whose words carry flags, flags included: 8 KiB of data. A choice, not
- * measured, as is the next: small messages are what these protocols are for. */
+/* Bytes of a slot of the protocols whose words carry flags, flags included: 8 KiB of data for LL, 15 for
+ * LL128. A choice, not measured, as is the next: small messages are what these protocols are for. */
 #define RONDO_LL_SLOT_BYTES (16u * 1024u)
 /* The same where there is a connection for every peer. */
 #define RONDO_LL_PEER_SLOT_BYTES (4u * 1024u)
-/* A direct collective's simple slots carry a struct rondo_offer, and a gate at RONDO_GATE_OFFSET. */
-#define RONDO_DIRECT_SLOT_BYTES 128u
-
-/* Bytes of a slot, a multiple of 128. Pure. */
+/* Bytes of a slot, a multiple of 128: of a direct collective's simple ones RONDO_OFFER_SLOT_BYTES. Pure. */
 uint64_t rondo_layout_slot_bytes(const struct rondo_layout *layout, enum rondo_connection_kind kind,
                                  enum rondo_protocol protocol);
 
