@@ -11,7 +11,7 @@ namespace emulator
 using Row = std::vector<unsigned>;
 
 // Rows over columns of these many values, made greedily and always alike, that cover all tuples of
-// `strength` (2 or 3) columns.
+// `strength` columns.
 std::vector<Row> CoveringRows(const std::vector<unsigned> &sizes, unsigned strength);
 
 // How many tuples of `strength` columns there are, and how many of them the rows have.

@@ -7,7 +7,9 @@
 namespace emulator
 {
 
-// What a mutant does to a site.
+// What a mutant does to a site. A new one needs its name in known_killers.cc, the functions that it applies to in
+// generate_mutants.cc (kPort, or a site of its own as CountSite and CompareSite make them), and what it does there in
+// port_emulator.h or in what the generator writes.
 enum class Effect {
     NONE,
     REMOVED,  // nothing happens; what it would have found is taken to be so
@@ -15,6 +17,7 @@ enum class Effect {
     NARROWED, // its scope is the device and not the system
     LESS,     // a number is smaller by one
     MORE,     // a number is greater by one
+    NUM
 };
 
 struct Mutation {

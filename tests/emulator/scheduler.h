@@ -18,13 +18,16 @@ struct Runnable {
     bool is_starved = false;
 };
 
+// A seed's is the remainder: one more changes what every seed of the table of mutants means (run scripts/mutate), and
+// wants more than the 6 seeds that a mutant is tried with. It also needs its case in scheduler.cc.
 enum class Strategy {
     UNIFORM,  // any lane, a switch at every few operations
     BURSTS,   // any lane, long runs
     PRIORITY, // the lane of highest priority; now and then the running one loses its own
     STARVE,   // one lane, block or rank runs only when nobody else can, or very rarely
+    NUM
 };
-constexpr int kStrategies = 4;
+constexpr int kStrategies = static_cast<int>(Strategy::NUM);
 
 class Scheduler
 {

@@ -319,12 +319,12 @@ TEST(Lists, WorksFollowEachOtherOverOneConnection)
 
     for (unsigned launch = 0; launch < 3; launch++) {
         runs.clear();
-        for (unsigned i = 0; i < 10; i++) {
-            Operation operation{kCollectives[i % std::size(kCollectives)]};
+        for (unsigned i = 0; i < std::size(kCollectives); i++) {
+            Operation operation{kCollectives[i]};
             operation.count = 1 + 37 * i;
             world.protocol = kProtocols[(launch + i) / 2 % std::size(kProtocols)];
-            runs.emplace_back(world, operation, launch * 10 + i);
-            runs.back().AddWorks(launch * 10 + i);
+            runs.emplace_back(world, operation, launch * 100 + i);
+            runs.back().AddWorks(launch * 100 + i);
         }
         ASSERT_TRUE(world.Run(Isas().back().kernel));
         for (const OperationRun &run : runs)

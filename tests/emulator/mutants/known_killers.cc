@@ -78,6 +78,7 @@ std::string Key(const std::string &file, const std::string &function, const std:
 const char *EffectName(Effect effect)
 {
     static const char *const names[] = {"", "removed", "relaxed", "device scope", "one less", "one more"};
+    static_assert(std::size(names) == static_cast<size_t>(Effect::NUM), "a name for each effect");
     return names[static_cast<int>(effect)];
 }
 

@@ -80,8 +80,13 @@ class Court
         if (pipe(ends) != 0)
             abort();
         pid_t child = fork();
+        FILE *in = fdopen(ends[0], "r");
+        if (child < 0 || !in) {
+            perror("mutants: run one in a process of its own");
+            exit(2);
+        }
         if (child == 0) {
-            close(ends[0]);
+            fclose(in);
             FILE *out = fdopen(ends[1], "w");
             Verdict verdict = Hunt(*mutants_[index], trials_, known_.Of(*mutants_[index]), options_.seeds);
             if (verdict.is_killed)
@@ -90,7 +95,7 @@ class Court
             _exit(0);
         }
         close(ends[1]);
-        running_[child] = {index, fdopen(ends[0], "r"), std::chrono::steady_clock::now()};
+        running_[child] = {index, in, std::chrono::steady_clock::now()};
     }
 
     // Waits for one of them.
@@ -175,8 +180,12 @@ int main(int argc, char **argv)
 {
     Options options;
 
-    for (int i = 1; i + 1 < argc; i += 2) {
-        unsigned number = static_cast<unsigned>(atoi(argv[i + 1]));
+    for (int i = 1; i < argc; i += 2) {
+        unsigned number = i + 1 < argc ? static_cast<unsigned>(atoi(argv[i + 1])) : 0;
+        if (i + 1 == argc) {
+            fprintf(stderr, "mutants: %s has no value\n", argv[i]);
+            return 2;
+        }
         if (strcmp(argv[i], "--table") == 0)
             options.table = argv[i + 1];
         else if (strcmp(argv[i], "--known") == 0)
@@ -187,6 +196,10 @@ int main(int argc, char **argv)
             options.seeds = number;
         else if (strcmp(argv[i], "--jobs") == 0)
             options.jobs = std::max(1u, number);
+        else {
+            fprintf(stderr, "mutants: %s is none of --table, --known, --only, --seeds, --jobs\n", argv[i]);
+            return 2;
+        }
     }
     Court court(options);
     court.JudgeAll();
