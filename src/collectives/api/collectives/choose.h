@@ -39,7 +39,7 @@ struct rondo_choices {
 /* Read the values of NCCL_ALGO and NCCL_PROTO, NULL when unset. Each is a list of names, separated by commas,
  * that are allowed; ^ before it: all but those. `function:list` is for one function alone, `;` stands between
  * such entries, and the first entry without a function is for all functions that have none of their own.
- * Names are those of NCCL in any case; blanks are not skipped. The texts must live as long as the choices.
+ * Names are those of NCCL, and Direct, in any case; blanks are not skipped. The texts must live as long as the choices.
  * ncclInvalidUsage: something is no name, or a list is empty; the text says which and lists the names. */
 ncclResult_t rondo_choices_parse(const char *algorithms, const char *protocols,
                                  struct rondo_choices *choices_out);
