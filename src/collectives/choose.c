@@ -26,8 +26,8 @@
 /* A variable and the names that its value may contain, in the order of the enumeration. */
 struct vocabulary {
     const char *variable;
-    unsigned bits; /* for an operation */
-    unsigned names;
+    unsigned bits;       /* for an operation */
+    unsigned names, own; /* the first of them are Rondo's */
     const char *name[RONDO_CHOICE_ALGORITHM_BITS];
 };
 
@@ -39,11 +39,15 @@ static const struct vocabulary algorithm_words = {
     "NCCL_ALGO",
     RONDO_CHOICE_ALGORITHM_BITS,
     8,
+    RONDO_ALGORITHM_NUM,
     {"Ring", "Direct", "Tree", "CollNetDirect", "CollNetChain", "NVLS", "NVLSTree", "PAT"},
 };
 
-static const struct vocabulary protocol_words = {
-    "NCCL_PROTO", RONDO_CHOICE_PROTOCOL_BITS, RONDO_PROTOCOL_NUM, {"Simple", "LL", "LL128"}};
+static const struct vocabulary protocol_words = {"NCCL_PROTO",
+                                                 RONDO_CHOICE_PROTOCOL_BITS,
+                                                 RONDO_PROTOCOL_NUM,
+                                                 RONDO_PROTOCOL_NUM,
+                                                 {"Simple", "LL", "LL128"}};
 
 _Static_assert((RONDO_OP_SEND - 1) * RONDO_CHOICE_ALGORITHM_BITS <= 64, "collectives fit a word");
 _Static_assert(sizeof(algorithm_words.name) / sizeof(algorithm_words.name[0]) <= RONDO_CHOICE_ALGORITHM_BITS,
@@ -94,15 +98,17 @@ static void list_names(const struct vocabulary *vocabulary, uint64_t mask, char 
 static ncclResult_t refuse_word(const struct vocabulary *vocabulary, const char *value, struct words word,
                                 const char *what, const char *known)
 {
-    return rondo_fail(ncclInvalidUsage, "read %s=%.200s: '%.*s' is no %s; known are %s", vocabulary->variable,
-                      value, (int)(word.length < 64 ? word.length : 64), word.at, what, known);
+    return rondo_fail(
+        ncclInvalidUsage, "read %s=%.200s: '%.*s' is no %s; known are %s (blanks are not skipped)",
+        vocabulary->variable, value, (int)(word.length < 64 ? word.length : 64), word.at, what, known);
 }
 
 static ncclResult_t parse_list(const struct vocabulary *vocabulary, const char *value, struct words list,
                                uint64_t *mask_out)
 {
     bool inverts = list.length > 0 && list.at[0] == '^';
-    uint64_t all = ((uint64_t)1 << vocabulary->names) - 1, mask = 0;
+    uint64_t all = ((uint64_t)1 << vocabulary->names) - 1, own = ((uint64_t)1 << vocabulary->own) - 1,
+             mask = 0;
     char known[128];
 
     if (inverts) {
@@ -116,8 +122,13 @@ static ncclResult_t parse_list(const struct vocabulary *vocabulary, const char *
         while (i < vocabulary->names && !equals(word, vocabulary->name[i]))
             i++;
         if (i == vocabulary->names) {
-            list_names(vocabulary, all, known, sizeof(known));
-            return refuse_word(vocabulary, value, word, "name that it takes", known);
+            list_names(vocabulary, own, known, sizeof(known));
+            return word.length > 0
+                       ? refuse_word(vocabulary, value, word, "name that it takes", known)
+                       : rondo_fail(ncclInvalidUsage,
+                                    "read %s=%.200s: there is a list, or a place in one, without a "
+                                    "name; known are %s",
+                                    vocabulary->variable, value, known);
         }
         mask |= (uint64_t)1 << i;
     } while (list.length > 0);
@@ -140,6 +151,12 @@ static ncclResult_t find_operation(const struct vocabulary *vocabulary, const ch
     return refuse_word(vocabulary, value, name, "function", known);
 }
 
+/* Whether an operation has a choice at all; entries for all have. */
+static bool has_bits(const struct vocabulary *vocabulary, unsigned operation)
+{
+    return operation == RONDO_OP_NONE || (operation - 1) * vocabulary->bits + vocabulary->bits <= 64;
+}
+
 /* Masks by operation. An entry without a function is the one at RONDO_OP_NONE. */
 static ncclResult_t parse_entries(const struct vocabulary *vocabulary, const char *value,
                                   uint64_t mask[RONDO_OP_NUM], bool is_set[RONDO_OP_NUM])
@@ -155,6 +172,10 @@ static ncclResult_t parse_entries(const struct vocabulary *vocabulary, const cha
 
         if (is_named)
             rc = find_operation(vocabulary, value, cut(&entry, ':'), &operation);
+        if (rc == ncclSuccess && !has_bits(vocabulary, operation))
+            rc = rondo_fail(
+                ncclInvalidUsage, "read %s=%.200s: %s is one message, and takes none of them; remove it",
+                vocabulary->variable, value, rondo_operation_name((enum rondo_operation)operation));
         if (rc == ncclSuccess)
             rc = parse_list(vocabulary, value, entry, &allowed);
         if (rc != ncclSuccess)
@@ -166,15 +187,13 @@ static ncclResult_t parse_entries(const struct vocabulary *vocabulary, const cha
     return ncclSuccess;
 }
 
-static bool has_bits(const struct vocabulary *vocabulary, unsigned operation)
-{
-    return (operation - 1) * vocabulary->bits + vocabulary->bits <= 64;
-}
-
-static ncclResult_t parse_value(const struct vocabulary *vocabulary, const char *value, uint64_t *masks_out)
+/* *named_out: 1 << operation for each that has an entry of its own. */
+static ncclResult_t parse_value(const struct vocabulary *vocabulary, const char *value, uint64_t *masks_out,
+                                uint32_t *named_out)
 {
     uint64_t mask[RONDO_OP_NUM] = {0}, masks = 0;
     bool is_set[RONDO_OP_NUM] = {false};
+    uint32_t named = 0;
 
     if (value) {
         ncclResult_t rc = parse_entries(vocabulary, value, mask, is_set);
@@ -183,9 +202,12 @@ static ncclResult_t parse_value(const struct vocabulary *vocabulary, const char 
     }
     if (!is_set[RONDO_OP_NONE])
         mask[RONDO_OP_NONE] = ((uint64_t)1 << vocabulary->names) - 1;
-    for (unsigned o = RONDO_OP_NONE + 1; o < RONDO_OP_NUM && has_bits(vocabulary, o); o++)
+    for (unsigned o = RONDO_OP_NONE + 1; o < RONDO_OP_NUM && has_bits(vocabulary, o); o++) {
         masks |= mask[is_set[o] ? o : RONDO_OP_NONE] << (o - 1) * vocabulary->bits;
+        named |= (uint32_t)is_set[o] << o;
+    }
     *masks_out = masks;
+    *named_out = named;
     return ncclSuccess;
 }
 
@@ -193,10 +215,11 @@ ncclResult_t rondo_choices_parse(const char *algorithms, const char *protocols,
                                  struct rondo_choices *choices_out)
 {
     struct rondo_choices choices = {.algorithm_text = algorithms, .protocol_text = protocols};
-    ncclResult_t rc = parse_value(&algorithm_words, algorithms, &choices.algorithms);
+    uint32_t unused;
+    ncclResult_t rc = parse_value(&algorithm_words, algorithms, &choices.algorithms, &choices.named);
 
     if (rc == ncclSuccess)
-        rc = parse_value(&protocol_words, protocols, &choices.protocols);
+        rc = parse_value(&protocol_words, protocols, &choices.protocols, &unused);
     if (rc == ncclSuccess)
         *choices_out = choices;
     return rc;
@@ -300,10 +323,11 @@ static ncclResult_t choose_algorithm(const struct rondo_choices *choices, enum r
     const char *const obstacles[NAMES_MAX] = {NULL,  direct.obstacle, no_tree, other,
                                               other, other,           other,   other};
     uint64_t protocols = choices->protocols >> (operation - 1) * protocol_words.bits, allowed = by_ring;
-    bool is_ring = rondo_operation_facts(operation)->travel == RONDO_TRAVEL_RING;
+    bool is_bound = rondo_operation_facts(operation)->travel == RONDO_TRAVEL_RING ||
+                    (choices->named >> operation & 1); /* others can always be messages */
     ncclResult_t rc = ncclSuccess;
 
-    if (is_ring)
+    if (is_bound)
         rc = allow(&algorithm_words, choices->algorithms, choices->algorithm_text, operation, possible,
                    obstacles, &allowed);
     else if (!rondo_operation_is_message(operation))
@@ -355,4 +379,14 @@ ncclResult_t rondo_choose(const struct rondo_choices *choices, enum rondo_operat
                           : choose_protocol(protocols, operation, choice.algorithm, bytes, ranks);
     *choice_out = choice;
     return ncclSuccess;
+}
+
+const char *rondo_algorithm_name(enum rondo_algorithm algorithm)
+{
+    return algorithm_words.name[algorithm];
+}
+
+const char *rondo_protocol_name(enum rondo_protocol protocol)
+{
+    return protocol_words.name[protocol];
 }

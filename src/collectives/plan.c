@@ -8,6 +8,7 @@
 #include "plan_parts.h"
 
 #include "base/error.h"
+#include "base/log.h"
 
 ncclResult_t rondo_plan_copy(const struct rondo_task *task, const void *from, void *to, uint64_t bytes,
                              struct rondo_draft *draft)
@@ -86,6 +87,14 @@ static ncclResult_t plan_task(const struct rondo_plan_context *context, const st
                           rondo_plan_no_tree(context, task), &choice);
     if (rc != ncclSuccess)
         return rc;
+    if (!is_message && rondo_log_enabled(RONDO_LOG_TRACE, RONDO_LOG_TUNING))
+        rondo_log(RONDO_LOG_TRACE, RONDO_LOG_TUNING, "%s %llu of %llu elements goes by %s, %s",
+                  rondo_operation_name(task->operation), (unsigned long long)task->number,
+                  (unsigned long long)task->count,
+                  travel == RONDO_TRAVEL_PAIRS && choice.algorithm == RONDO_ALGORITHM_RING
+                      ? "messages"
+                      : rondo_algorithm_name(choice.algorithm),
+                  rondo_protocol_name(choice.protocol));
     if (choice.algorithm == RONDO_ALGORITHM_DIRECT)
         return rondo_plan_direct(context, task, choice.protocol, draft);
     if (choice.algorithm == RONDO_ALGORITHM_TREE)

@@ -29,7 +29,7 @@ rondo_choices Parse(const char *algorithms, const char *protocols)
 
 void ExpectRefused(const char *algorithms, const char *protocols, const std::vector<std::string> &needles)
 {
-    rondo_choices choices = {1, 2, "a", "b"};
+    rondo_choices choices = {1, 2, 0, "a", "b"};
     EXPECT_EQ(rondo_choices_parse(algorithms, protocols, &choices), ncclInvalidUsage);
     EXPECT_EQ(choices.algorithms, 1u) << "written although refused";
     for (const std::string &needle : needles)
@@ -76,13 +76,17 @@ TEST(Choices, WhatIsNoNameIsRefused)
 {
     ExpectRefused(nullptr, "LL64", {"NCCL_PROTO=LL64", "'LL64'", "Simple, LL, LL128"});
     ExpectRefused(nullptr, "LL, Simple", {"NCCL_PROTO=LL, Simple", "' Simple'"});
-    ExpectRefused(nullptr, "allreduce:", {"''", "Simple, LL, LL128"});
-    ExpectRefused(nullptr, "^", {"''"});
-    ExpectRefused(nullptr, ";LL", {"''"});
+    ExpectRefused(nullptr, "allreduce:", {"without a name", "Simple, LL, LL128"});
+    ExpectRefused(nullptr, "^", {"without a name"});
+    ExpectRefused(nullptr, ";LL", {"without a name"});
     ExpectRefused(nullptr, "allreduces:LL", {"'allreduces'", "function", "AllReduce", "Recv"});
     ExpectRefused(nullptr, "a:b:c", {"'a'"});
     ExpectRefused(nullptr, "allreduce:LL:LL", {"'LL:LL'"});
-    ExpectRefused("rong", nullptr, {"NCCL_ALGO=rong", "Ring, Direct, Tree"});
+    ExpectRefused("rong", nullptr, {"NCCL_ALGO=rong", "known are Ring, Direct, Tree ("});
+    ExpectRefused("allreduce:", nullptr, {"NCCL_ALGO=allreduce:", "without a name", "Ring, Direct, Tree"});
+    ExpectRefused("ring,,tree", nullptr, {"without a name"});
+    ExpectRefused("send:ring", nullptr, {"NCCL_ALGO=send:ring", "Send is one message"});
+    ExpectRefused("ring;Recv:^tree", nullptr, {"Recv is one message"});
     ExpectRefused("ring", "rong", {"NCCL_PROTO=rong"});
     ExpectRefused(nullptr, std::string(5000, 'x').c_str(), {"NCCL_PROTO=xxx"});
 }
@@ -263,6 +267,24 @@ TEST(Choose, WhatIsInTheWayIsSaid)
     }
     std::string all = Outcome("^ring,direct,tree", nullptr, RONDO_OP_ALL_REDUCE, blocked);
     EXPECT_NE(all.find("unset the variable"), std::string::npos) << "the remedy was cut: " << all;
+}
+
+// All-to-all and its like can always be made of messages, unless an entry says otherwise by their name.
+TEST(Choose, EntriesByNameBindWhatCouldBeMessages)
+{
+    for (rondo_operation operation : {RONDO_OP_ALL_TO_ALL, RONDO_OP_GATHER, RONDO_OP_SCATTER}) {
+        std::string name = rondo_operation_name(operation);
+        for (const char *list : {":tree", ":nvls", ":^ring,direct"}) {
+            std::string text = Outcome((name + list).c_str(), nullptr, operation, {kCan, kCan});
+            EXPECT_NE(text.find(name + list + " allows none of what is possible here: Ring, Direct"),
+                      std::string::npos)
+                << text;
+            EXPECT_EQ(Outcome((name + list).c_str(), nullptr, RONDO_OP_BROADCAST, kNone), "ring");
+        }
+        EXPECT_EQ(Outcome("tree", nullptr, operation, {kCan, kCan}), "ring");
+        EXPECT_EQ(Outcome((name + ":ring").c_str(), nullptr, operation, {kFaster, kFaster}), "ring");
+        EXPECT_EQ(Outcome((name + ":direct").c_str(), nullptr, operation, {kCan, kCan}), "direct Simple");
+    }
 }
 
 TEST(Choose, TreeWhereNothingElseIsAllowed)

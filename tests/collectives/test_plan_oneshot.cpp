@@ -213,6 +213,9 @@ TEST(PlanOneShotWay, DeterministicSumsDoNotDependOnTheWay)
     EXPECT_EQ(WayOf(world, MakeTask(RONDO_OP_ALL_REDUCE, 0, 8, ncclFloat32)), "direct LL");
     EXPECT_EQ(WayOf(world, MakeTask(RONDO_OP_ALL_GATHER, 0, 8, ncclBfloat16)), "direct LL");
     EXPECT_EQ(WayOf(world, MakeTask(RONDO_OP_ALL_REDUCE, 0, 8, ncclBfloat16)).substr(0, 5), "other");
+    rondo_task greatest = MakeTask(RONDO_OP_ALL_REDUCE, 0, 8, ncclBfloat16);
+    greatest.redop = RONDO_REDOP_MAX;
+    EXPECT_EQ(WayOf(world, greatest), "direct LL") << "never rounded";
     world.algorithms = "Direct";
     std::string text = WayOf(world, MakeTask(RONDO_OP_ALL_REDUCE, 0, 8, ncclBfloat16));
     EXPECT_NE(text.find("NCCL_ALGO=Direct allows none of what is possible here: Ring (Direct: "
