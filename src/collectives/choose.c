@@ -238,8 +238,8 @@ static void list_obstacles(const struct vocabulary *vocabulary, uint64_t mask, c
     }
 }
 
-/* What a variable leaves of what is possible for an operation. obstacles: for each name why it is impossible, if
- * it is; NULL: it is not, or the reader can do nothing about it. */
+/* What a variable leaves of what is possible for an operation. obstacles: for each name why it is impossible,
+ * if it is; NULL: it is not, or the reader can do nothing about it. */
 static ncclResult_t allow(const struct vocabulary *vocabulary, uint64_t masks, const char *value,
                           enum rondo_operation operation, uint64_t possible,
                           const char *const obstacles[NAMES_MAX], uint64_t *allowed_out)

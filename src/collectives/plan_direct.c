@@ -89,9 +89,9 @@ static enum rondo_work_kind kind_of(enum rondo_operation operation)
     }
 }
 
-/* Results of a narrow type that are rounded once differ from those rounded at every step, as chains make them, but for
- * the least and the greatest, which are never rounded. When results must not depend on how a buffer is cut into calls,
- * all sizes take one way. */
+/* Results of a narrow type that are rounded once differ from those rounded at every step, as chains make
+ * them, but for the least and the greatest, which are never rounded. When results must not depend on how a
+ * buffer is cut into calls, all sizes take one way. */
 static bool must_be_chain(const struct rondo_plan_context *context, const struct rondo_task *task)
 {
     return context->is_deterministic && !context->is_precise &&

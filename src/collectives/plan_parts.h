@@ -33,7 +33,8 @@ ncclResult_t rondo_plan_channels(const struct rondo_plan_context *context, const
 ncclResult_t rondo_plan_ring(const struct rondo_plan_context *context, const struct rondo_task *task,
                              enum rondo_protocol protocol, struct rondo_draft *draft);
 
-/* What going directly would be for a collective, by what all ranks agree on. Two ranks or more, count > 0. Pure.
+/* What going directly would be for a collective, by what all ranks agree on. Two ranks or more, count > 0.
+ * Pure.
  */
 struct rondo_direct_uses rondo_plan_direct_uses(const struct rondo_plan_context *context,
                                                 const struct rondo_task *task);
@@ -42,7 +43,8 @@ struct rondo_direct_uses rondo_plan_direct_uses(const struct rondo_plan_context 
 ncclResult_t rondo_plan_direct(const struct rondo_plan_context *context, const struct rondo_task *task,
                                enum rondo_protocol protocol, struct rondo_draft *draft);
 
-/* What makes it impossible for a collective to go by tree, by what all ranks agree on; NULL: nothing does. Pure. */
+/* What makes it impossible for a collective to go by tree, by what all ranks agree on; NULL: nothing does.
+ * Pure. */
 const char *rondo_plan_no_tree(const struct rondo_plan_context *context, const struct rondo_task *task);
 
 /* Its works when it does. Two ranks or more, count > 0. */

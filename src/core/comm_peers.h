@@ -8,8 +8,8 @@
  * ncclInternalError: a peer's record makes no sense. */
 ncclResult_t rondo_comm_find_windows(struct ncclComm *comm);
 
-/* For struct rondo_plan_context, whose calls they are: of the thread that holds the communicator's in_call, since what
- * they make at first use is kept without a lock. The communicator owns it. */
+/* For struct rondo_plan_context, whose calls they are: of the thread that holds the communicator's in_call,
+ * since what they make at first use is kept without a lock. The communicator owns it. */
 bool rondo_comm_is_mapped(void *owner, const void *memory, uint64_t bytes);
 const struct rondo_direct *rondo_comm_direct(void *owner, uint32_t channel, enum rondo_protocol protocol);
 

@@ -66,7 +66,8 @@ static struct rondo_rank_page *shm_page(struct rondo_reach *reach, const struct 
     return (struct rondo_rank_page *)find_mailbox(reach, peer, sizeof(struct rondo_rank_page));
 }
 
-/* A mailbox is the start of its allocation, so its address and its offset say where the peer has its arena. */
+/* A mailbox is the start of its allocation, so its address and its offset say where the peer has its arena.
+ */
 static ncclResult_t shm_window(struct rondo_reach *reach, const struct rondo_peer *peer,
                                struct rondo_window *window_out)
 {

@@ -109,8 +109,8 @@ TEST(Excuse, NoThreadCanBeStarted)
     }));
 }
 
-// However many descriptors are left to those that are short of them: all ranks work, or all fail at once and, if
-// says_why, say what limits them.
+// However many descriptors are left to those that are short of them: all ranks work, or all fail at once and,
+// if says_why, say what limits them.
 void AllowDescriptors(int spare, const std::function<bool(int rank)> &is_short, bool says_why = true)
 {
     SCOPED_TRACE(std::to_string(spare) + " descriptors");

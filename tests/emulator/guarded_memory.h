@@ -1,4 +1,5 @@
-// guarded_memory.h - the memory that kernels see: allocations with guard zones, and who touched each byte last.
+// guarded_memory.h - the memory that kernels see: allocations with guard zones, and who touched each byte
+// last.
 //
 // Kernels get addresses that cannot be touched natively: a kernel that goes around the port crashes at once.
 // Ends of connections, which are constant but for their step, can be read natively and not written. The host

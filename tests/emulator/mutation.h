@@ -7,9 +7,9 @@
 namespace emulator
 {
 
-// What a mutant does to a site. A new one needs its name in known_killers.cc, the functions that it applies to in
-// generate_mutants.cc (kPort, or a site of its own as CountSite and CompareSite make them), and what it does there in
-// port_emulator.h or in what the generator writes.
+// What a mutant does to a site. A new one needs its name in known_killers.cc, the functions that it applies
+// to in generate_mutants.cc (kPort, or a site of its own as CountSite and CompareSite make them), and what it
+// does there in port_emulator.h or in what the generator writes.
 enum class Effect {
     NONE,
     REMOVED,  // nothing happens; what it would have found is taken to be so

@@ -18,8 +18,9 @@ struct Runnable {
     bool is_starved = false;
 };
 
-// A seed's is the remainder: one more changes what every seed of the table of mutants means (run scripts/mutate), and
-// wants more than the 6 seeds that a mutant is tried with. It also needs its case in scheduler.cc.
+// A seed's is the remainder: one more changes what every seed of the table of mutants means (run
+// scripts/mutate), and wants more than the 6 seeds that a mutant is tried with. It also needs its case in
+// scheduler.cc.
 enum class Strategy {
     UNIFORM,  // any lane, a switch at every few operations
     BURSTS,   // any lane, long runs

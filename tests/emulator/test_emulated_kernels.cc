@@ -1,8 +1,8 @@
 // Today's kernels on many lanes: every kind, against the reference and the CPU device, in many orders.
 //
-// RONDO_EMULATOR_STRENGTH (3; 2 with sanitizers) columns meet in every way, and one more of those that reductions
-// depend on. RONDO_EMULATOR_SEEDS orders are tried of each case (10; 20 with sanitizers, whose cases are fewer) and
-// of each scenario (20; 5). More of either: a longer run.
+// RONDO_EMULATOR_STRENGTH (3; 2 with sanitizers) columns meet in every way, and one more of those that
+// reductions depend on. RONDO_EMULATOR_SEEDS orders are tried of each case (10; 20 with sanitizers, whose
+// cases are fewer) and of each scenario (20; 5). More of either: a longer run.
 #include "../kernels/reference.h"
 #include "covering_rows.h"
 #include "scenarios.h"

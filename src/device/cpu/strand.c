@@ -11,13 +11,13 @@
 #ifdef __SANITIZE_ADDRESS__
 #define STACK_BYTES (256u << 10) /* red zones */
 #else
-/* Kernels keep arrays of 8 KiB (span.cuh) and, beside them, of some KiB more (oneshot.cuh, flagged.cuh); the rest is for
- * signal handlers with wide registers. */
+/* Kernels keep arrays of 8 KiB (span.cuh) and, beside them, of some KiB more (oneshot.cuh, flagged.cuh); the
+ * rest is for signal handlers with wide registers. */
 #define STACK_BYTES (64u << 10)
 #endif
 
-/* A touched stack is two to four pages, so these keep some 16 MiB at most. A choice, not measured; beyond it a launch makes
- * and frees its stacks. */
+/* A touched stack is two to four pages, so these keep some 16 MiB at most. A choice, not measured; beyond it
+ * a launch makes and frees its stacks. */
 #define POOLED_STRANDS 1024
 
 struct rondo_strand {
@@ -40,8 +40,8 @@ static bool has_reached(const struct rondo_line *line, uint64_t target)
     return rondo_line_read(line) - target < (uint64_t)1 << 63;
 }
 
-/* The acquire pairs with the release of a counter (line.h), and of the flag of an LL128 line (store_line() of the
- * port); a word of LL is data and flag in one and needs no order. */
+/* The acquire pairs with the release of a counter (line.h), and of the flag of an LL128 line (store_line() of
+ * the port); a word of LL is data and flag in one and needs no order. */
 static bool has_come(const struct rondo_strand *strand)
 {
     if (strand->flag)

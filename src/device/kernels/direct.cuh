@@ -272,7 +272,8 @@ template <class Spans> RONDO_INLINE bool direct_reduce_scatter(const direct_ends
     return true;
 }
 
-/* The results of an all-reduce or reduce: part r of every piece is rank r's to make, and the others' to read. */
+/* The results of an all-reduce or reduce: part r of every piece is rank r's to make, and the others' to read.
+ */
 struct direct_results {
     const direct_ends &ends;
 

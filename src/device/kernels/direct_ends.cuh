@@ -91,9 +91,9 @@ struct direct_ends {
         report_fault(of, found != work.fingerprint ? ncclInvalidUsage : ncclInternalError, (int32_t)r, what);
     }
 
-    /* Wait for the next offer of rank r: a piece or result of `piece` elements, or all of an input of `whole`.
-     * It is believed only if it is of this operation, cut as here, and in the window. The acquire pairs with
-     * offer() of the peer; the barrier or agreement that follows hands it on to all lanes. */
+    /* Wait for the next offer of rank r: a piece or result of `piece` elements, or all of an input of
+     * `whole`. It is believed only if it is of this operation, cut as here, and in the window. The acquire
+     * pairs with offer() of the peer; the barrier or agreement that follows hands it on to all lanes. */
     RONDO_MEMBER bool accept(uint32_t r, uint64_t piece, uint64_t whole, const unsigned char *&at,
                              struct rondo_offer &offered) const
     {

@@ -71,8 +71,8 @@ template <class Wire> struct flagged_ends : ends {
         return sent % RONDO_CREDIT_STEPS == 0;
     }
 
-    /* Lane 0: wait for it. The acquire pairs with the release of `consumed` in the peer's step_on(), or end_part() of
-     * oneshot.cuh; the agreement before that covers what all its lanes have read. */
+    /* Lane 0: wait for it. The acquire pairs with the release of `consumed` in the peer's step_on(), or
+     * end_part() of oneshot.cuh; the agreement before that covers what all its lanes have read. */
     RONDO_MEMBER bool credit() const
     {
         return wait_for(of, to->consumed, sent - RONDO_CREDIT_STEPS, RONDO_WAIT_SEND, to->peer_rank);

@@ -92,7 +92,8 @@ RONDO_INLINE bool wait_for(const job &j, struct rondo_line *line, uint64_t targe
     return reached;
 }
 
-/* Between the pieces of a work that does not wait for anybody: a stop is seen, and others get to run. All lanes.
+/* Between the pieces of a work that does not wait for anybody: a stop is seen, and others get to run. All
+ * lanes.
  */
 RONDO_INLINE bool may_go_on(const job &j)
 {

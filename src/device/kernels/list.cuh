@@ -93,8 +93,8 @@ RONDO_INLINE bool fits_offers(const job &j, uint64_t bytes)
     return true;
 }
 
-/* What has_peers() is for direct works, of a tree work: neighbours at all that both ways lead to, and a parent
- * for what goes down. */
+/* What has_peers() is for direct works, of a tree work: neighbours at all that both ways lead to, and a
+ * parent for what goes down. */
 RONDO_INLINE bool has_ports(const job &j, uint64_t wire_bytes)
 {
     const struct rondo_work &w = *j.work;
@@ -243,7 +243,8 @@ RONDO_OUTLINE bool reduce_over(const job &j, const Spans &spans, uint64_t scalar
     return done;
 }
 
-/* Of the protocols that is_sound_direct() lets through: another, which nobody has written here, is refused. */
+/* Of the protocols that is_sound_direct() lets through: another, which nobody has written here, is refused.
+ */
 RONDO_INLINE bool move_directly(const job &j)
 {
     uint64_t bytes = element_bytes(j.work->dtype, false);

@@ -196,7 +196,8 @@ template <class Wire> struct oneshot {
         return true;
     }
 
-    /* Whoever gave learns that its slots are free: the release pairs with the acquire in credit() (flagged.cuh). */
+    /* Whoever gave learns that its slots are free: the release pairs with the acquire in credit()
+     * (flagged.cuh). */
     RONDO_MEMBER bool end_part(uint64_t i, bool moved) const
     {
         if (!agree_all(moved))

@@ -40,9 +40,9 @@ struct rondo_choices {
 /* Read the values of NCCL_ALGO and NCCL_PROTO, NULL when unset. Each is a list of names, separated by commas,
  * that are allowed; ^ before it: all but those. `function:list` is for one function alone, `;` stands between
  * such entries, and the first entry without a function is for all functions that have none of their own.
- * Names are those of NCCL, and Direct, in any case; blanks are not skipped. The texts must live as long as the choices.
- * ncclInvalidUsage: something is no name, a list is empty, or a message is given an algorithm; the text says
- * which and lists the names. */
+ * Names are those of NCCL, and Direct, in any case; blanks are not skipped. The texts must live as long as
+ * the choices. ncclInvalidUsage: something is no name, a list is empty, or a message is given an algorithm;
+ * the text says which and lists the names. */
 ncclResult_t rondo_choices_parse(const char *algorithms, const char *protocols,
                                  struct rondo_choices *choices_out);
 
@@ -61,11 +61,12 @@ struct rondo_choice {
 };
 
 /* For an operation that moves bytes in all (of a message: its bytes; with a block for each rank: all blocks)
- * among 2 ranks or more. All-to-all, gather and scatter can also be made of messages, which count as Ring where
- * NCCL_ALGO has an entry by their name; entries for all functions never forbid them that. ncclInvalidUsage:
- * what the variables allow does not exist for this operation; the text names the variable, its value, what is possible, and what is in the way of what was asked for.
- * no_tree: what makes it impossible to go by tree, to follow `Tree: `; NULL: nothing does. It goes by tree only
- * where no ring is allowed and going directly is not either, or not by an allowed protocol. */
+ * among 2 ranks or more. All-to-all, gather and scatter can also be made of messages, which count as Ring
+ * where NCCL_ALGO has an entry by their name; entries for all functions never forbid them that.
+ * ncclInvalidUsage: what the variables allow does not exist for this operation; the text names the variable,
+ * its value, what is possible, and what is in the way of what was asked for. no_tree: what makes it
+ * impossible to go by tree, to follow `Tree: `; NULL: nothing does. It goes by tree only where no ring is
+ * allowed and going directly is not either, or not by an allowed protocol. */
 ncclResult_t rondo_choose(const struct rondo_choices *choices, enum rondo_operation operation, uint64_t bytes,
                           uint32_t ranks, struct rondo_direct_uses direct, const char *no_tree,
                           struct rondo_choice *choice_out);

@@ -21,8 +21,8 @@ struct rondo_lane_ops {
     bool (*wait)(struct rondo_lane *lane, struct rondo_line *line, uint64_t target);
 
     /* The same for a word of 4 bytes that is waited for until it equals value; its writer then looks for
-     * sleepers at line, whose own value means nothing. false: stopped, also if the word has come: who polls may
-     * miss more than this word. Call it only after a first look failed. */
+     * sleepers at line, whose own value means nothing. false: stopped, also if the word has come: who polls
+     * may miss more than this word. Call it only after a first look failed. */
     bool (*wait_flag)(struct rondo_lane *lane, struct rondo_line *line, const uint32_t *flag, uint32_t value);
 
     /* rondo_doorbell_ring. */

@@ -15,8 +15,8 @@
  * Of the two fences one comes first: either the publisher sees the waiter, or the sleeper sees the value.
  *
  * Words that carry their own flags (LL, LL128) have no counter, but a line whose waiter serves them: what is
- * stored in step 1 and loaded in step 4 is then the words, wherever they are and in whatever order their protocol
- * asks for; the fences see to it that nobody sleeps for ever.
+ * stored in step 1 and loaded in step 4 is then the words, wherever they are and in whatever order their
+ * protocol asks for; the fences see to it that nobody sleeps for ever.
  */
 #ifndef RONDO_DEVICE_LINE_H
 #define RONDO_DEVICE_LINE_H

@@ -84,7 +84,8 @@ RONDO_PURE bool rondo_pull_keeps(const struct rondo_pull *pull, uint32_t rank)
     return pull->kind != RONDO_WORK_DIRECT_REDUCE || rank == pull->root;
 }
 
-/* How many chunks a piece has room for in the bounce area: times chunk, what a bounce area's half must hold. */
+/* How many chunks a piece has room for in the bounce area: times chunk, what a bounce area's half must hold.
+ */
 RONDO_PURE uint64_t rondo_pull_chunks(const struct rondo_pull *pull)
 {
     return pull->shape == RONDO_PULL_PLAIN ? 1 : pull->ranks;

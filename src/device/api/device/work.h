@@ -69,24 +69,25 @@ struct rondo_end {
     uint32_t unused;
 };
 
-/* A peer's memory [base, base + bytes), in the peer's own addresses, and where it is mapped here. here NULL: in
- * this process, whose addresses need no translation. */
+/* A peer's memory [base, base + bytes), in the peer's own addresses, and where it is mapped here. here NULL:
+ * in this process, whose addresses need no translation. */
 struct rondo_window {
     uint64_t base, bytes;
     unsigned char *here;
 };
 
-/* What a slot of a DIRECT connection holds, simple protocol: "what the slot's head counts lies here, for you to
- * read". The slot's owner may read until it frees the slot, or until a later offer says that it has read. */
+/* What a slot of a DIRECT connection holds, simple protocol: "what the slot's head counts lies here, for you
+ * to read". The slot's owner may read until it frees the slot, or until a later offer says that it has read.
+ */
 struct rondo_offer {
     uint64_t address;  /* as the sender has it; anything when the head says 0 bytes */
     uint64_t is_whole; /* 1: the whole input, 0: the piece that is due, or a result */
     uint64_t scalar;   /* what the sender's input enters a reduction with: ranks may have different ones */
 };
 
-/* At RONDO_GATE_OFFSET of the first slot of such a connection. The receiver holds it while it reads the sender's
- * memory; a sender that ends before its time takes it for good, so that nobody reads what it no longer
- * owns. */
+/* At RONDO_GATE_OFFSET of the first slot of such a connection. The receiver holds it while it reads the
+ * sender's memory; a sender that ends before its time takes it for good, so that nobody reads what it no
+ * longer owns. */
 struct rondo_gate {
     uint32_t is_taken;
     uint32_t is_revoked; /* the sender has ended: what was read meanwhile may be anything */
@@ -158,8 +159,8 @@ struct rondo_work {
     struct rondo_end *from; /* receives from here; NULL when the kind does not receive */
     struct rondo_end *to;   /* sends to there; NULL likewise */
 
-    /* Direct kinds, over LL and LL128 all but peers NULL; of tree kinds peers alone; NULL for others. A channel's
-     * works share all three. */
+    /* Direct kinds, over LL and LL128 all but peers NULL; of tree kinds peers alone; NULL for others. A
+     * channel's works share all three. */
     struct rondo_peer_ends *peers; /* [ranks], for the protocol, the rank's own is unused; of trees
                                       [RONDO_TREE_PORTS] */
     struct rondo_source *sources;  /* [ranks]; the kernel's own: what it reads from each rank just now */

@@ -32,9 +32,9 @@ struct rondo_layout {
 uint64_t rondo_layout_slot_bytes(const struct rondo_layout *layout, enum rondo_connection_kind kind,
                                  enum rondo_protocol protocol);
 
-/* A piece of a direct collective (device/pull.h): bytes that go through the bounce area at a time, or that ranks
- * are apart when none do. As much as a ring connection's slots hold, at most RONDO_PIECE_BYTES. A multiple of
- * 128. Pure.
+/* A piece of a direct collective (device/pull.h): bytes that go through the bounce area at a time, or that
+ * ranks are apart when none do. As much as a ring connection's slots hold, at most RONDO_PIECE_BYTES. A
+ * multiple of 128. Pure.
  *
  * With pieces of 512 KiB, 1 and 2 MiB bench_all_reduce 40 took, in the medians of 7 runs in turn on 2 CPUs
  * with other work beside them, 22, 23 and 25 ms for 128 MiB and 170, 156 and 188 us for 2 MiB. */

@@ -57,11 +57,12 @@ struct rondo_transport_ops {
     /* Address of the peer's rank page, NULL when its memory cannot be mapped. Good until release. */
     struct rondo_rank_page *(*page)(struct rondo_reach *reach, const struct rondo_peer *peer);
 
-    /* Whether window can succeed: alike for all pairs that this transport serves, so that ranks agree on it. */
+    /* Whether window can succeed: alike for all pairs that this transport serves, so that ranks agree on it.
+     */
     bool has_windows;
 
-    /* Where the peer's device memory is mapped here: of a rank in this process all of its memory, of another the
-     * device's arena that holds its mailbox. *window_out is good until release. ncclInternalError: this
+    /* Where the peer's device memory is mapped here: of a rank in this process all of its memory, of another
+     * the device's arena that holds its mailbox. *window_out is good until release. ncclInternalError: this
      * transport maps no memory, or the peer's mailbox is not where its record says. */
     ncclResult_t (*window)(struct rondo_reach *reach, const struct rondo_peer *peer,
                            struct rondo_window *window_out);
