@@ -118,6 +118,7 @@ static ncclResult_t describe_choices(struct ncclComm *comm, struct rondo_peer *s
         return rc;
     self->algorithms = comm->context.choices.algorithms;
     self->protocols = comm->context.choices.protocols;
+    self->named = comm->context.choices.named;
     snprintf(self->algorithms_text, sizeof(self->algorithms_text), "%s", algorithms ? algorithms : "");
     snprintf(self->protocols_text, sizeof(self->protocols_text), "%s", protocols ? protocols : "");
     return ncclSuccess;

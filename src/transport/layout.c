@@ -38,6 +38,11 @@ static uint64_t algorithms_of(const struct rondo_peer *peer)
     return peer->algorithms;
 }
 
+static uint64_t named_of(const struct rondo_peer *peer)
+{
+    return peer->named;
+}
+
 static const char *algorithms_text_of(const struct rondo_peer *peer)
 {
     return peer->algorithms_text;
@@ -61,6 +66,7 @@ static const struct field fields[] = {
     {"RONDO_PRECISE", ALIKE, precise_of, NULL},
     {"RONDO_DETERMINISTIC", ALIKE, deterministic_of, NULL},
     {"NCCL_ALGO", ALIKE, algorithms_of, algorithms_text_of},
+    {"NCCL_ALGO", ALIKE, named_of, algorithms_text_of},
     {"NCCL_PROTO", ALIKE, protocols_of, protocols_text_of},
 };
 

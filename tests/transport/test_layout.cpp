@@ -107,6 +107,17 @@ TEST(Layout, DifferingChoicesAreShownInWords)
     ExpectRefused(peers, {"NCCL_ALGO is unset on ranks 0, 1 but rrrrrr", "on rank 2 (host2)"});
 }
 
+// An entry by a function's name binds it also where it says what holds for all.
+TEST(Layout, EntriesByNameMustAgreeToo)
+{
+    auto peers = Peers(2);
+    strcpy(peers[0].algorithms_text, "tree");
+    strcpy(peers[1].algorithms_text, "alltoall:tree;tree");
+    peers[1].named = 1 << 6;
+    ExpectRefused(peers,
+                  {"NCCL_ALGO is tree on rank 0 (host0) but alltoall:tree;tree on rank 1 (host1)", "alike"});
+}
+
 TEST(Layout, LongListsAreCounted)
 {
     auto peers = Peers(1000);

@@ -30,6 +30,7 @@ struct rondo_peer {
     uint32_t settings;             /* RONDO_SETTING_*: must agree */
     char hostname[32];
     uint64_t algorithms, protocols; /* what NCCL_ALGO and NCCL_PROTO allow, in bits; must agree, */
+    uint64_t named;                 /* as has what NCCL_ALGO has entries for (struct rondo_choices), */
     char algorithms_text[RONDO_SETTING_TEXT], protocols_text[RONDO_SETTING_TEXT]; /* and in words, cut */
 };
 
