@@ -10,6 +10,7 @@
  * the bare flag take turns and medians are compared, because machines are shared. Where the two threads share
  * a CPU, the figures show the scheduler.
  */
+#include "collectives/choose.h"
 #include "device/lane.h"
 #include "device/work.h"
 
@@ -28,7 +29,6 @@ namespace
 {
 
 constexpr uint64_t kBytes = 8, kSlotBytes = 1024, kFingerprint = 1;
-constexpr const char *kNames[] = {"Simple", "LL", "LL128"};
 
 // Polls before a thread gives its CPU away: far more than an answer takes that is under way.
 constexpr unsigned kPolls = 20000;
@@ -220,7 +220,7 @@ int main(int argc, char **argv)
     for (int protocol = 0; protocol < RONDO_PROTOCOL_NUM; protocol++) {
         double ns = Median(run->samples[protocol]);
         std::printf("%s\n  {\"protocol\": \"%s\", \"hop_ns\": %.1f, \"ratio\": %.2f}", protocol ? "," : "",
-                    kNames[protocol], ns, ns / flag);
+                    rondo_protocol_name(static_cast<rondo_protocol>(protocol)), ns, ns / flag);
     }
     std::printf("]}\n");
     return 0;

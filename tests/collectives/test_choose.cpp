@@ -174,13 +174,13 @@ TEST(Choose, WhatIsImpossibleIsSaid)
 std::string Outcome(const char *algorithms, const char *protocols, rondo_operation operation,
                     const Direct &direct, bool has_tree = false)
 {
-    static const char *const over[] = {"Simple", "LL", "LL128"};
     rondo_choices choices = Parse(algorithms, protocols);
     rondo_choice choice = {RONDO_ALGORITHM_NUM, RONDO_PROTOCOL_NUM};
     if (rondo_choose(&choices, operation, 1 << 20, 4, direct, has_tree ? nullptr : kNoTree, &choice) !=
         ncclSuccess)
         return rondo_error_last();
-    return choice.algorithm == RONDO_ALGORITHM_DIRECT ? std::string("direct ") + over[choice.protocol]
+    return choice.algorithm == RONDO_ALGORITHM_DIRECT
+               ? std::string("direct ") + rondo_protocol_name(choice.protocol)
            : choice.algorithm == RONDO_ALGORITHM_TREE ? "tree"
                                                       : "ring";
 }

@@ -161,11 +161,11 @@ INSTANTIATE_TEST_SUITE_P(Protocols, PlanOneShot, testing::Values(RONDO_PROTOCOL_
 // The way an operation takes, or the error.
 std::string WayOf(World &world, const rondo_task &task)
 {
-    static const char *const over[] = {"Simple", "LL", "LL128"};
     ::Plan plan;
     if (world.Build(0, {task}, &plan) != ncclSuccess)
         return rondo_error_last();
-    return std::string(IsDirect(plan->works[0]) ? "direct " : "other ") + over[plan->works[0].protocol];
+    return std::string(IsDirect(plan->works[0]) ? "direct " : "other ") +
+           rondo_protocol_name((rondo_protocol)plan->works[0].protocol);
 }
 
 TEST(PlanOneShotWay, SmallMessagesOfMappedRanks)

@@ -20,7 +20,6 @@ namespace
 {
 
 constexpr unsigned kPairBlocks = 4;
-const char *const kProtocolNames[] = {"Simple", "LL", "LL128"};
 
 // Of one of a work's elements.
 uint64_t WireBytes(const rondo_work &work)
@@ -200,7 +199,7 @@ void Communicator::PlanChannel(unsigned rank, unsigned channel, const std::vecto
     rondo_choices_parse(shape_.hosts > 0 ? "AllReduce:Tree;^Tree"
                         : is_forced      ? "Direct"
                                          : nullptr,
-                        kProtocolNames[shape_.protocol], &context.choices);
+                        rondo_protocol_name(shape_.protocol), &context.choices);
     context.max_pair_blocks = kPairBlocks;
     FillPlanContext(context, owner);
     if (rondo_plan_build(&context, tasks.data(), tasks.size(), &planned) != ncclSuccess) {

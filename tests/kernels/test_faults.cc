@@ -27,7 +27,7 @@ class Doorbell : public testing::TestWithParam<rondo_protocol>
 
 std::string NameOf(const testing::TestParamInfo<rondo_protocol> &info)
 {
-    return ProtocolName(info.param);
+    return rondo_protocol_name(info.param);
 }
 
 INSTANTIATE_TEST_SUITE_P(Protocols, Fault, testing::ValuesIn(kProtocols), NameOf);
@@ -226,9 +226,22 @@ TEST(StopAlone, EndsALongCopy)
     EXPECT_EQ(to.back(), 0);
 }
 
+using Spoil = std::function<void(rondo_work &)>;
+
+// The kernel of a rank ends the launch for a work that is spoiled, and nobody waits for it.
+void ExpectRefused(World &world, const Operation &operation, unsigned rank, const Spoil &spoil, size_t which)
+{
+    OperationRun run(world, operation, 1);
+    run.AddWorks(1);
+    world.Amend(rank, spoil);
+    EXPECT_FALSE(world.Run(Kernel()));
+    EXPECT_FALSE(world.Deadlocked());
+    EXPECT_EQ(world.Fault(rank).code, static_cast<uint32_t>(ncclInternalError)) << "spoiled work " << which;
+}
+
 TEST(Unsound, WorksAreRefused)
 {
-    const std::vector<std::function<void(rondo_work &)>> spoil = {
+    const std::vector<Spoil> spoil = {
         [](rondo_work &work) { work.kind = 200; },
         [](rondo_work &work) { work.kind = RONDO_WORK_NUM; },
         [](rondo_work &work) { work.dtype = RONDO_DTYPE_NUM; },
@@ -243,12 +256,7 @@ TEST(Unsound, WorksAreRefused)
 
     for (size_t i = 0; i < spoil.size(); i++) {
         World world(2, 1, kSlotBytes);
-        OperationRun run(world, SomeOperation(RONDO_WORK_RING_ALL_REDUCE), 1);
-        run.AddWorks(1);
-        world.Amend(1, spoil[i]);
-        EXPECT_FALSE(world.Run(Kernel()));
-        EXPECT_FALSE(world.Deadlocked());
-        EXPECT_EQ(world.Fault(1).code, static_cast<uint32_t>(ncclInternalError)) << "spoiled work " << i;
+        ExpectRefused(world, SomeOperation(RONDO_WORK_RING_ALL_REDUCE), 1, spoil[i], i);
         EXPECT_EQ(world.Fault(1).peer, -1);
         EXPECT_EQ(world.Page(1).stop.value, RONDO_STOP_VALUE(ncclInternalError, -1));
     }
@@ -266,13 +274,13 @@ TEST(Unsound, ChunkBeyondTheDataOfASlot)
             operation.chunk = data + over;
             OperationRun run(world, operation, 1);
             run.AddWorks(1);
-            EXPECT_EQ(world.Run(Kernel()), over == 0) << ProtocolName(protocol);
+            EXPECT_EQ(world.Run(Kernel()), over == 0) << rondo_protocol_name(protocol);
         }
 }
 
 TEST(Unsound, DirectWorksAreRefused)
 {
-    const std::vector<std::function<void(rondo_work &)>> spoil = {
+    const std::vector<Spoil> spoil = {
         [](rondo_work &work) { work.protocol = RONDO_PROTOCOL_LL; },
         [](rondo_work &work) { work.peers = nullptr; },
         [](rondo_work &work) { work.sources = nullptr; },
@@ -291,18 +299,13 @@ TEST(Unsound, DirectWorksAreRefused)
 
     for (size_t i = 0; i < spoil.size(); i++) {
         World world(2, 1, kSlotBytes);
-        OperationRun run(world, SomeOperation(RONDO_WORK_DIRECT_REDUCE), 1);
-        run.AddWorks(1);
-        world.Amend(1, spoil[i]);
-        EXPECT_FALSE(world.Run(Kernel()));
-        EXPECT_FALSE(world.Deadlocked());
-        EXPECT_EQ(world.Fault(1).code, static_cast<uint32_t>(ncclInternalError)) << "spoiled work " << i;
+        ExpectRefused(world, SomeOperation(RONDO_WORK_DIRECT_REDUCE), 1, spoil[i], i);
     }
 }
 
 TEST(Unsound, OneShotWorksAreRefused)
 {
-    const std::vector<std::function<void(rondo_work &)>> spoil = {
+    const std::vector<Spoil> spoil = {
         [](rondo_work &work) { work.protocol = RONDO_PROTOCOL_NUM; },
         [](rondo_work &work) { work.peers = nullptr; },
         [](rondo_work &work) { work.chunk = 0; },
@@ -316,12 +319,7 @@ TEST(Unsound, OneShotWorksAreRefused)
     for (rondo_protocol protocol : {RONDO_PROTOCOL_LL, RONDO_PROTOCOL_LL128})
         for (size_t i = 0; i < spoil.size(); i++) {
             World world(2, 1, SlotBytes(protocol), protocol);
-            OperationRun run(world, SomeOperation(RONDO_WORK_DIRECT_REDUCE), 1);
-            run.AddWorks(1);
-            world.Amend(1, spoil[i]);
-            EXPECT_FALSE(world.Run(Kernel()));
-            EXPECT_FALSE(world.Deadlocked());
-            EXPECT_EQ(world.Fault(1).code, static_cast<uint32_t>(ncclInternalError)) << "spoiled work " << i;
+            ExpectRefused(world, SomeOperation(RONDO_WORK_DIRECT_REDUCE), 1, spoil[i], i);
         }
 }
 
@@ -338,14 +336,14 @@ TEST(Unsound, OneShotChunkBeyondTheDataOfASlot)
                 operation.chunk = data / (redop == RONDO_REDOP_PREMULSUM ? 4 : 1) + over;
                 OperationRun run(world, operation, 1);
                 run.AddWorks(1);
-                EXPECT_EQ(world.Run(Kernel()), over == 0) << ProtocolName(protocol);
+                EXPECT_EQ(world.Run(Kernel()), over == 0) << rondo_protocol_name(protocol);
             }
 }
 
 // Of four ranks on four hosts the third has a parent and two children.
 TEST(Unsound, TreeWorksAreRefused)
 {
-    const std::vector<std::function<void(rondo_work &)>> spoil = {
+    const std::vector<Spoil> spoil = {
         [](rondo_work &work) { work.protocol = RONDO_PROTOCOL_NUM; },
         [](rondo_work &work) { work.peers = nullptr; },
         [](rondo_work &work) { work.chunk = 0; },
@@ -365,15 +363,11 @@ TEST(Unsound, TreeWorksAreRefused)
             World world(4, 1, kSlotBytes);
             Operation operation = SomeOperation(RONDO_WORK_TREE_UP);
             operation.hosts = 3;
-            OperationRun run(world, operation, 1);
-            run.AddWorks(1);
-            world.Amend(2, [&](rondo_work &work) {
+            auto spoil_kind = [&](rondo_work &work) {
                 if (work.kind == kind)
                     spoil[i](work);
-            });
-            EXPECT_FALSE(world.Run(Kernel()));
-            EXPECT_FALSE(world.Deadlocked());
-            EXPECT_EQ(world.Fault(2).code, static_cast<uint32_t>(ncclInternalError)) << "spoiled work " << i;
+            };
+            ExpectRefused(world, operation, 2, spoil_kind, i);
         }
 }
 

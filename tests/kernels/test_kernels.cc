@@ -193,7 +193,7 @@ TEST_P(Collective, StepsPassTheWrapOfFlags)
 
 std::string NameOf(const testing::TestParamInfo<std::tuple<rondo_work_kind, rondo_protocol>> &info)
 {
-    return "Kind" + std::to_string(std::get<0>(info.param)) + ProtocolName(std::get<1>(info.param));
+    return "Kind" + std::to_string(std::get<0>(info.param)) + rondo_protocol_name(std::get<1>(info.param));
 }
 
 // Every kind over every protocol.

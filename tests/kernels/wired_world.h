@@ -6,6 +6,7 @@
 #define RONDO_TESTS_WIRED_WORLD_H
 
 #include "base/fiber.h"
+#include "collectives/choose.h"
 #include "device/lane.h"
 #include "device/work.h"
 
@@ -28,12 +29,6 @@ struct FreeDeleter {
 };
 
 constexpr rondo_protocol kProtocols[] = {RONDO_PROTOCOL_SIMPLE, RONDO_PROTOCOL_LL, RONDO_PROTOCOL_LL128};
-
-inline const char *ProtocolName(rondo_protocol protocol)
-{
-    static const char *const names[] = {"Simple", "LL", "LL128"};
-    return names[protocol];
-}
 
 // Of slots that hold 256 bytes at least.
 inline uint64_t SlotBytes(rondo_protocol protocol)

@@ -19,7 +19,6 @@
  *                               test_emulated_kernels.cc, test_choose.cpp, in test_faults.cc what fits a slot,
  *                               AddOverFlags in scenarios.cc, and the lists of LL and LL128 in test_plan_*.cpp,
  *                               numbers_ways_test.cc and choices_test.cc
- *   bench/handover.cc           its name
  */
 #ifndef RONDO_DEVICE_PROTOCOL_H
 #define RONDO_DEVICE_PROTOCOL_H
