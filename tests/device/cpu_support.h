@@ -6,6 +6,7 @@
 #include "device/cpu.h"
 
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -106,6 +107,21 @@ class Launch
     rondo_fault fault_ = {};
     std::atomic<int> finished_{0};
 };
+
+// CPU time that this process takes in 300 ms, after a moment for everybody to fall asleep.
+inline double SecondsWhenIdle()
+{
+    auto cpu_seconds = [] {
+        rusage usage;
+        getrusage(RUSAGE_SELF, &usage);
+        return usage.ru_utime.tv_sec + usage.ru_stime.tv_sec +
+               (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e-6;
+    };
+    usleep(100000);
+    double before = cpu_seconds();
+    usleep(300000);
+    return cpu_seconds() - before;
+}
 
 // What a kernel does to wait: a first look, then the lane's wait.
 inline bool LaneWait(rondo_lane *lane, rondo_line *line, uint64_t target)
