@@ -85,6 +85,20 @@ uint64_t CountOf(unsigned which, uint64_t in_slot, const Shape &shape, bool has_
     }
 }
 
+// Have a scenario's shape say what is done and which way; and tell both in words. Trees know no direct works.
+std::string Take(Shape &shape, const What &what, const Way &way, bool is_precise)
+{
+    shape.is_deterministic = what.is_chain;
+    shape.protocol = way.protocol;
+    shape.has_network = way.has_network;
+    shape.is_direct = way.is_direct && !what.is_tree;
+    shape.is_precise = is_precise;
+    return std::string(what.is_chain  ? ", chain"
+                       : what.is_tree ? ", tree"
+                                      : "") +
+           way.name + (is_precise ? ", precise, " : ", ") + std::to_string(shape.ranks) + " ranks";
+}
+
 Scenario ScenarioOf(const Row &row, unsigned index)
 {
     const What &what = kWhats[row[0]];
@@ -97,14 +111,10 @@ Scenario ScenarioOf(const Row &row, unsigned index)
     scenario.shape.channels = 1 + row[2];
     scenario.shape.lanes = row[3] ? 96 : 64;
     scenario.shape.slot_bytes = way.is_direct ? 256 : 128; // for a piece of 8 ranks
-    scenario.shape.is_deterministic = what.is_chain;
-    scenario.shape.protocol = way.protocol;
-    scenario.shape.is_direct = way.is_direct && !what.is_tree;
+    std::string way_text = Take(scenario.shape, what, way, row[10]);
     scenario.shape.hosts = what.is_tree ? 1 + index % scenario.shape.ranks : 0;
     scenario.shape.is_apart = index / 2 % 2;
     scenario.shape.bounced = index % 3 == 0 ? 0 : index % 3 == 1 ? ~0u : index * 2654435761u >> 16;
-    scenario.shape.has_network = way.has_network;
-    scenario.shape.is_precise = row[10];
     scenario.shape.first_step = way.protocol == RONDO_PROTOCOL_SIMPLE ? kFirstSteps[row[9]] : 0;
     call.operation = what.operation;
     call.dtype = kTypes[row[4]];
@@ -117,13 +127,7 @@ Scenario ScenarioOf(const Row &row, unsigned index)
     call.offset = kOffsets[row[8]];
     call.is_exact = index % 2;
     scenario.launches = {{call}};
-    scenario.name = call.Name() +
-                    (what.is_chain  ? ", chain"
-                     : what.is_tree ? ", tree"
-                                    : "") +
-                    way.name + (scenario.shape.is_precise ? ", precise, " : ", ") +
-                    std::to_string(scenario.shape.ranks) + " ranks, " +
-                    std::to_string(scenario.shape.channels) + " channels, " +
+    scenario.name = call.Name() + way_text + ", " + std::to_string(scenario.shape.channels) + " channels, " +
                     std::to_string(scenario.shape.lanes) + " lanes";
     return scenario;
 }
@@ -191,12 +195,8 @@ Scenario ReductionOf(const Row &row, unsigned index)
 
     scenario.shape.ranks = 1 + row[5]; /* one rank: a copy */
     scenario.shape.lanes = 32;
-    scenario.shape.protocol = way.protocol;
-    scenario.shape.has_network = way.has_network;
-    scenario.shape.is_deterministic = what.is_chain;
+    std::string way_text = Take(scenario.shape, what, way, row[4]);
     scenario.shape.hosts = what.is_tree ? scenario.shape.ranks : 0;
-    scenario.shape.is_precise = row[4];
-    scenario.shape.is_direct = way.is_direct && !what.is_tree;
     call.operation = what.operation;
     call.dtype = type.id;
     call.redop = static_cast<int>(row[1]);
@@ -204,12 +204,7 @@ Scenario ReductionOf(const Row &row, unsigned index)
     call.offset = index % 16 / type.bytes * type.bytes;
     call.is_exact = row[6]; /* if not, wide sums and narrow ones differ */
     scenario.launches = {{call}};
-    scenario.name = call.Name() +
-                    (what.is_chain  ? ", chain"
-                     : what.is_tree ? ", tree"
-                                    : "") +
-                    way.name + (scenario.shape.is_precise ? ", precise, " : ", ") +
-                    std::to_string(scenario.shape.ranks) + " ranks";
+    scenario.name = call.Name() + way_text;
     return scenario;
 }
 
