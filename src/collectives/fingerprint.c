@@ -11,8 +11,8 @@
 
 /* Takes every word to another hash, for one hash, and every hash to another, for one word: each step can be
  * undone. So tasks that differ in one word have different ones (but for 0, which becomes 1). The factor is
- * 2^64 over the golden ratio, made odd (Knuth, The Art of Computer Programming 3, 6.4). A call a small
- * collective: no loop over bytes. */
+ * 2^64 over the golden ratio, made odd (Knuth, The Art of Computer Programming 3, 6.4). Not base/host.h's hash, which
+ * goes by bytes: this is a good part of what planning a small call costs. */
 static uint64_t mix(uint64_t hash, uint64_t word)
 {
     hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);

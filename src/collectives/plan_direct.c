@@ -135,7 +135,7 @@ struct rondo_direct_uses rondo_plan_direct_uses(const struct rondo_plan_context 
     }
     if (must_be_chain(context, task)) {
         uses.obstacle =
-            "RONDO_DETERMINISTIC is set, and sums of a narrow type that are rounded once differ from a "
+            "RONDO_DETERMINISTIC is set, and results of a narrow type that are rounded once differ from a "
             "ring's; RONDO_PRECISE=1 makes them the same";
         return uses;
     }

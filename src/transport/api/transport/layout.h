@@ -28,6 +28,7 @@ struct rondo_layout {
 #define RONDO_LL_SLOT_BYTES (16u * 1024u)
 /* The same where there is a connection for every peer. */
 #define RONDO_LL_PEER_SLOT_BYTES (4u * 1024u)
+
 /* Bytes of a slot, a multiple of 128: of a direct collective's simple ones RONDO_OFFER_SLOT_BYTES. Pure. */
 uint64_t rondo_layout_slot_bytes(const struct rondo_layout *layout, enum rondo_connection_kind kind,
                                  enum rondo_protocol protocol);
